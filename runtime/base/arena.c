@@ -1,0 +1,175 @@
+/* Bump arena over malloc'ed blocks. See arena.h. */
+#include "runtime/base/arena.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK_BYTES = 64 * 1024, ALIGN = 16 };
+
+struct block {
+	struct block *next;
+	size_t size, used;
+};
+
+struct lth_arena {
+	struct block *blocks;
+	size_t cap, taken, fail_after;
+	bool exhausted;
+};
+
+struct lth_arena *lth_arena_create(size_t cap_bytes)
+{
+	struct lth_arena *arena = calloc(1, sizeof(*arena));
+	if (arena)
+		arena->cap = cap_bytes;
+	return arena;
+}
+
+void lth_arena_destroy(struct lth_arena **arena)
+{
+	if (!*arena)
+		return;
+	for (struct block *block = (*arena)->blocks; block;) {
+		struct block *next = block->next;
+		free(block);
+		block = next;
+	}
+	free(*arena);
+	*arena = NULL;
+}
+
+static size_t round_up(size_t size)
+{
+	return (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+}
+
+static struct block *new_block(struct lth_arena *arena, size_t payload)
+{
+	size_t header = round_up(sizeof(struct block));
+	if (payload > SIZE_MAX - header)
+		return NULL;
+	size_t total = header + payload;
+	if (arena->cap && total > arena->cap - arena->taken)
+		return NULL;
+	struct block *block = calloc(1, total);
+	if (!block)
+		return NULL;
+	block->size = total;
+	block->used = header;
+	arena->taken += total;
+	return block;
+}
+
+void *lth_arena_alloc(struct lth_arena *arena, size_t size)
+{
+	if (arena->exhausted)
+		return NULL;
+	if ((arena->fail_after && --arena->fail_after == 0) || size > SIZE_MAX - ALIGN) {
+		arena->exhausted = true;
+		return NULL;
+	}
+	size = round_up(size ? size : 1);
+	struct block *block = arena->blocks;
+	if (!block || size > block->size - block->used) {
+		bool big = size > BLOCK_BYTES / 4;
+		struct block *fresh = new_block(arena, big ? size : BLOCK_BYTES);
+		if (!fresh) {
+			arena->exhausted = true;
+			return NULL;
+		}
+		if (big && block) { /* a large one goes behind, so that the current block stays in use */
+			fresh->next = block->next;
+			block->next = fresh;
+		} else {
+			fresh->next = block;
+			arena->blocks = fresh;
+		}
+		block = fresh;
+	}
+	void *memory = (char *)block + block->used;
+	block->used += size;
+	return memory;
+}
+
+void *lth_arena_array(struct lth_arena *arena, size_t count, size_t element_size)
+{
+	size_t size;
+	if (__builtin_mul_overflow(count, element_size, &size)) {
+		arena->exhausted = true;
+		return NULL;
+	}
+	return lth_arena_alloc(arena, size);
+}
+
+void *lth_arena_memdup(struct lth_arena *arena, const void *bytes, size_t size)
+{
+	void *copy = lth_arena_alloc(arena, size);
+	if (copy && size)
+		memcpy(copy, bytes, size);
+	return copy;
+}
+
+char *lth_arena_strndup(struct lth_arena *arena, const char *text, size_t length)
+{
+	if (length == SIZE_MAX) {
+		arena->exhausted = true;
+		return NULL;
+	}
+	char *copy = lth_arena_alloc(arena, length + 1);
+	if (copy && length)
+		memcpy(copy, text, length);
+	return copy;
+}
+
+char *lth_arena_strdup(struct lth_arena *arena, const char *text)
+{
+	return lth_arena_strndup(arena, text, strlen(text));
+}
+
+char *lth_arena_printf(struct lth_arena *arena, const char *format, ...)
+{
+	va_list args, again;
+	va_start(args, format);
+	va_copy(again, args);
+	int length = vsnprintf(NULL, 0, format, args);
+	char *text = length < 0 ? NULL : lth_arena_alloc(arena, (size_t)length + 1);
+	if (text)
+		vsnprintf(text, (size_t)length + 1, format, again);
+	va_end(again);
+	va_end(args);
+	return text;
+}
+
+void *lth_arena_grow(struct lth_arena *arena, void *array, uint32_t *capacity, uint32_t need, size_t element_size)
+{
+	if (need <= *capacity)
+		return array;
+	uint32_t wanted = *capacity > UINT32_MAX / 2 ? UINT32_MAX : *capacity * 2;
+	wanted = wanted < 8 ? 8 : wanted;
+	wanted = wanted < need ? need : wanted;
+	void *fresh = lth_arena_array(arena, wanted, element_size);
+	if (!fresh)
+		return NULL;
+	if (*capacity)
+		memcpy(fresh, array, *capacity * element_size);
+	*capacity = wanted;
+	return fresh;
+}
+
+bool lth_arena_ok(const struct lth_arena *arena)
+{
+	return !arena->exhausted;
+}
+
+size_t lth_arena_bytes(const struct lth_arena *arena)
+{
+	return arena->taken;
+}
+
+void lth_arena_fail_after(struct lth_arena *arena, size_t allocations)
+{
+	arena->fail_after = allocations;
+}

@@ -1,0 +1,6 @@
+# Unit tests with check. A test program is one file named after what it tests.
+check_PROGRAMS += %D%/test_base
+%C%_test_base_SOURCES = %D%/test_base.c
+%C%_test_base_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+%C%_test_base_LDADD = runtime/base/libsha256.a runtime/base/libbase.a $(CHECK_LIBS) $(CRYPTO_LIBS)
+TESTS += %D%/test_base
