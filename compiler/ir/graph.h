@@ -1,0 +1,184 @@
+/* Graph IR: values, nodes and regions with 32-bit ids. One struct lth_graph holds a model; importers build it, graph
+ * passes rewrite it, lowering reads it. Operators are in canonical form only: importers upgrade every old version of an
+ * ONNX operator to its newest meaning (attributes that became inputs are inputs, and so on), so that later stages know
+ * one form of each.
+ *
+ * Invariants (lth_graph_verify): every value has one definition (graph input, constant, node output or region input);
+ * nodes of a region stand in an order in which definitions precede uses; a region may read the values of the regions
+ * around it; a deleted node or value is never referred to.
+ *
+ * Thread rule: a graph is its compile's own; all memory is the arena's. No element pointer survives a call that may
+ * append. */
+#ifndef LTH_IR_GRAPH_H
+#define LTH_IR_GRAPH_H
+
+#include "compiler/ir/dim.h"
+#include "runtime/base/arena.h"
+#include "runtime/base/buf.h"
+#include "runtime/base/diag.h"
+#include "runtime/tensor/dtype.h"
+
+typedef uint32_t lth_value_id;
+typedef uint32_t lth_node_id;
+typedef uint32_t lth_region_id;
+
+struct lth_op; /* compiler/ops/op.h */
+
+enum lth_type_kind { LTH_TYPE_TENSOR, LTH_TYPE_SEQUENCE, LTH_TYPE_OPTIONAL, LTH_TYPE_MAP, LTH_NUM_TYPE_KINDS };
+#define LTH_RANK_UNKNOWN UINT32_MAX
+
+struct lth_type {
+	enum lth_type_kind kind;
+	enum lth_dtype dtype;           /* TENSOR: element type, LTH_NUM_DTYPES while unknown; MAP: the key's */
+	uint32_t rank;                  /* TENSOR: at most LTH_MAX_RANK, or LTH_RANK_UNKNOWN */
+	const lth_dim *dims;            /* TENSOR: rank entries */
+	const struct lth_type *element; /* SEQUENCE, OPTIONAL, MAP: of what */
+};
+
+/* Bytes of a constant: dense, row-major, little-endian; sub-byte types packed low half first; strings as an array of
+ * struct lth_string. Owned by the arena or by the request's model bytes, which outlive the graph. */
+struct lth_constant {
+	const void *data;
+	int64_t bytes;
+};
+
+/* What is known at compile time of a small integer, bool or floating-point tensor's elements, row-major. */
+struct lth_contents {
+	uint32_t count;
+	const lth_dim *dims;   /* integer and bool tensors; else NULL */
+	const lth_real *reals; /* floating-point tensors; else NULL */
+};
+
+enum lth_def_kind { LTH_DEF_NONE, LTH_DEF_INPUT, LTH_DEF_CONSTANT, LTH_DEF_NODE, LTH_DEF_REGION_INPUT, LTH_DEF_DELETED };
+
+struct lth_value {
+	const char *name; /* unique in the graph, never empty */
+	struct lth_type type;
+	enum lth_def_kind def;
+	uint32_t def_id;    /* NODE: the node; REGION_INPUT: the region; INPUT: position */
+	uint32_t def_index; /* NODE: which output; REGION_INPUT: which input */
+	struct lth_constant constant;        /* CONSTANT only */
+	const struct lth_contents *contents; /* NULL when nothing is known */
+	/* Physical layout: axis `layout[i]` of the logical shape is i-th in memory, outermost first; NULL: row-major. */
+	const uint8_t *layout;
+};
+
+enum lth_attr_kind {
+	LTH_ATTR_INT,
+	LTH_ATTR_FLOAT,
+	LTH_ATTR_STRING,
+	LTH_ATTR_TENSOR, /* a constant value's id */
+	LTH_ATTR_REGION,
+	LTH_ATTR_TYPE,
+	LTH_ATTR_INTS,
+	LTH_ATTR_FLOATS,
+	LTH_ATTR_STRINGS,
+	LTH_NUM_ATTR_KINDS
+};
+
+struct lth_attr {
+	const char *name;
+	enum lth_attr_kind kind;
+	uint32_t count; /* of list kinds; 1 otherwise */
+	union {
+		int64_t i;
+		double f;
+		struct lth_string s;
+		uint32_t id; /* TENSOR: value; REGION: region */
+		const struct lth_type *type;
+		const int64_t *ints;
+		const double *floats;
+		const struct lth_string *strings;
+	};
+};
+
+struct lth_node {
+	const struct lth_op *op;
+	const char *name; /* unique, never empty: importers name the nameless after their first output */
+	lth_region_id region;
+	uint32_t num_inputs, num_outputs, num_attrs;
+	lth_value_id *inputs;  /* LTH_NONE: absent optional input */
+	lth_value_id *outputs; /* LTH_NONE: an output nobody asked for */
+	struct lth_attr *attrs;
+	uint32_t group; /* set by FuseOps: nodes with one group number become one kernel; LTH_NONE before */
+	bool deleted;
+};
+
+struct lth_region {
+	lth_node_id parent; /* the node that holds it; LTH_NONE for the main region */
+	lth_value_id *inputs, *outputs;
+	lth_node_id *nodes; /* in order */
+	uint32_t num_inputs, num_outputs, num_nodes;
+	uint32_t cap_inputs, cap_outputs, cap_nodes;
+};
+
+/* A fact that must hold at run time and could not be decided: becomes a GUARD of the program. */
+struct lth_guard {
+	enum lth_relation relation; /* EQ, LE, DIVIDES of a and b */
+	lth_dim a, b;
+	const char *node; /* whose rule it is */
+	const char *what; /* the rule in words */
+};
+
+struct lth_graph {
+	struct lth_arena *arena;
+	struct lth_dims *dims;
+	const char *name;
+	int64_t opset; /* of ai.onnx in the model, for figures */
+	struct lth_value *values;
+	struct lth_node *nodes;
+	struct lth_region *regions; /* regions[0] is the main one: its inputs and outputs are the model's */
+	struct lth_guard *guards;
+	uint32_t num_values, num_nodes, num_regions, num_guards;
+	uint32_t cap_values, cap_nodes, cap_regions, cap_guards;
+	uint32_t num_groups;
+};
+
+/* Building. Ids are LTH_NONE when the arena is exhausted (sticky; check lth_arena_ok once). Names are made unique by a
+ * suffix where taken. */
+struct lth_graph *lth_graph_create(struct lth_arena *arena);
+lth_value_id lth_graph_value(struct lth_graph *graph, const char *name, const struct lth_type *type);
+lth_value_id lth_graph_constant(struct lth_graph *graph, const char *name, enum lth_dtype dtype, uint32_t rank,
+				const int64_t *shape, const void *data, int64_t bytes); /* data is borrowed */
+lth_region_id lth_graph_region(struct lth_graph *graph, lth_node_id parent);
+/* Appends a node to the region (or inserts it before position `at` with _insert); copies the lists; outputs get their
+ * definition set. */
+lth_node_id lth_graph_node(struct lth_graph *graph, lth_region_id region, const struct lth_op *op, const char *name,
+			   const lth_value_id *inputs, uint32_t num_inputs, const lth_value_id *outputs,
+			   uint32_t num_outputs, const struct lth_attr *attrs, uint32_t num_attrs);
+lth_node_id lth_graph_insert(struct lth_graph *graph, lth_region_id region, uint32_t at, const struct lth_op *op,
+			     const char *name, const lth_value_id *inputs, uint32_t num_inputs,
+			     const lth_value_id *outputs, uint32_t num_outputs, const struct lth_attr *attrs,
+			     uint32_t num_attrs);
+void lth_graph_guard(struct lth_graph *graph, const struct lth_guard *guard);
+/* Every use of `from`, in all regions and outputs, reads `to` instead. O(uses of all nodes). */
+void lth_graph_replace_uses(struct lth_graph *graph, lth_value_id from, lth_value_id to);
+/* Marks a node deleted, with its outputs; takes it from its region at the next lth_graph_compact. */
+void lth_graph_delete_node(struct lth_graph *graph, lth_node_id node);
+void lth_graph_compact(struct lth_graph *graph); /* drops deleted nodes from region lists; ids stay */
+uint32_t lth_graph_live_nodes(const struct lth_graph *graph); /* in all regions */
+
+struct lth_type lth_type_tensor(struct lth_graph *graph, enum lth_dtype dtype, uint32_t rank, const lth_dim *dims);
+bool lth_type_static(const struct lth_graph *graph, const struct lth_type *type, int64_t *out_shape); /* tensors */
+lth_dim lth_type_elements(struct lth_graph *graph, const struct lth_type *type);
+const struct lth_attr *lth_node_attr(const struct lth_node *node, const char *name); /* or NULL */
+int64_t lth_node_int(const struct lth_node *node, const char *name, int64_t otherwise);
+double lth_node_float(const struct lth_node *node, const char *name, double otherwise);
+/* Borrowed text, NUL-terminated; `otherwise` if absent. */
+const char *lth_node_string(const struct lth_node *node, const char *name, const char *otherwise);
+bool lth_node_ints(const struct lth_node *node, const char *name, const int64_t **out, uint32_t *out_count);
+/* Input `index` or LTH_NONE when absent or beyond the list. */
+lth_value_id lth_node_input(const struct lth_node *node, uint32_t index);
+/* The elements of a constant integer value as int64 (any integer or bool dtype), arena-owned; false if not constant. */
+bool lth_value_const_ints(struct lth_graph *graph, lth_value_id value, const int64_t **out, uint32_t *out_count);
+/* The elements of a constant floating-point or integer value as double; false if not constant. */
+bool lth_value_const_floats(struct lth_graph *graph, lth_value_id value, const double **out, uint32_t *out_count);
+
+LTH_MUST_CHECK enum lth_code lth_graph_verify(const struct lth_graph *graph, struct lth_diag *diag);
+/* Text form (docs/IR.md): print(parse(x)) == x. Large constants print as a digest of their bytes and keep their data
+ * only with `with_data`, which prints all bytes in hex. */
+void lth_graph_print(const struct lth_graph *graph, bool with_data, struct lth_buf *out);
+LTH_MUST_CHECK enum lth_code lth_graph_parse(const char *text, size_t size, struct lth_arena *arena,
+					     struct lth_graph **out_graph, struct lth_diag *diag);
+
+#endif
