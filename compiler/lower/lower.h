@@ -1,0 +1,72 @@
+/* Lowering: from a group of nodes to a kernel in loop IR. This header is what operators see: how an operator says what
+ * its elements are. The contexts are opaque; lower_group.c drives them.
+ *
+ * An operator's family file (compiler/ops) gives `element` for elementwise and injective operators, and for reductions a
+ * description of stages, `body` and `element`. Indices are logical: one i64 expression an axis of the value concerned.
+ * Layout, fusion, vectors and threads are none of the operator's business. */
+#ifndef LTH_LOWER_LOWER_H
+#define LTH_LOWER_LOWER_H
+
+#include "compiler/ir/graph.h"
+#include "compiler/lower/expr.h"
+
+struct lth_lower; /* the lowering of one group */
+
+struct lth_graph *lth_lower_graph(struct lth_lower *lower);
+struct lth_sx_pool *lth_lower_pool(struct lth_lower *lower);
+
+/* The element of `value` at `index` (rank entries), in the value's compute type. Values produced inside the group are
+ * evaluated in place; known contents and scalar constants become constants. Index must be in range. */
+lth_sx lth_read(struct lth_lower *lower, lth_value_id value, const lth_sx *index);
+/* The same with numpy broadcasting from an output index of `rank` axes to the value's own shape. */
+lth_sx lth_read_broadcast(struct lth_lower *lower, lth_value_id value, const lth_sx *index, uint32_t rank);
+/* Input `input` of `node`, broadcast from the node's output index; LTH_SX_NONE when the input is absent. */
+lth_sx lth_read_input(struct lth_lower *lower, const struct lth_node *node, uint32_t input, const lth_sx *index,
+		      uint32_t rank);
+/* Scalar (or one-element) input as an expression, whatever its rank. */
+lth_sx lth_read_scalar(struct lth_lower *lower, lth_value_id value);
+uint32_t lth_rank(struct lth_lower *lower, lth_value_id value);
+/* Dimension `axis` (negative counts from the end) as an expression / as a dimension. */
+lth_sx lth_extent(struct lth_lower *lower, lth_value_id value, int32_t axis);
+lth_dim lth_extent_dim(struct lth_lower *lower, lth_value_id value, int32_t axis);
+enum lth_dtype lth_value_dtype(struct lth_lower *lower, lth_value_id value); /* memory type */
+
+/* Element of output `output` of an elementwise or injective node; of a reduction: the final expression, which may use
+ * lth_sx_stage. */
+typedef lth_sx (*lth_element_fn)(struct lth_lower *lower, const struct lth_node *node, uint32_t output,
+				 const lth_sx *index);
+
+enum lth_combiner {
+	LTH_COMBINE_SUM,
+	LTH_COMBINE_PROD,
+	LTH_COMBINE_MIN,
+	LTH_COMBINE_MAX,
+	LTH_COMBINE_ARGMIN_FIRST, /* results: the index (i64) as stage k, and the value is not kept; of equals the first */
+	LTH_COMBINE_ARGMIN_LAST,
+	LTH_COMBINE_ARGMAX_FIRST,
+	LTH_COMBINE_ARGMAX_LAST,
+	LTH_NUM_COMBINERS
+};
+
+enum { LTH_MAX_STAGES = 4 };
+
+struct lth_reduction {
+	uint32_t input;         /* the node's input whose axes are reduced */
+	uint32_t axes;          /* bit a: axis a of that input is reduced */
+	bool keep_dims;         /* the outputs keep reduced axes: with extent 1, or, when `normalizes`, in full */
+	bool normalizes;        /* the outputs have the input's own shape: each element uses its row's stages */
+	uint32_t num_stages;
+	struct {
+		enum lth_combiner combiner;
+		enum lth_dtype dtype; /* accumulator: f32, f64 or an integer type */
+	} stages[LTH_MAX_STAGES];
+};
+
+/* Says how `node` reduces; LTH_UNSUPPORTED with a reason otherwise. */
+typedef enum lth_code (*lth_reduction_fn)(struct lth_lower *lower, const struct lth_node *node,
+					  struct lth_reduction *out, struct lth_diag *diag);
+/* What stage `stage` combines at `index`, an index of all axes of the reduced input; may use earlier stages. */
+typedef lth_sx (*lth_stage_fn)(struct lth_lower *lower, const struct lth_node *node, uint32_t stage,
+			       const lth_sx *index);
+
+#endif
