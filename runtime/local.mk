@@ -1,1 +1,2 @@
 include runtime/base/local.mk
+include runtime/program/local.mk

@@ -19,7 +19,7 @@ enum { LTH_MAX_RANK = 16 };
 #define LTH_NONE UINT32_MAX /* the invalid id */
 
 enum lth_expr_op {
-#define LTH_EXPR(name, text, operands, real) LTH_EXPR_##name,
+#define LTH_EXPR(name, text, operands, real, commutes) LTH_EXPR_##name,
 #include "runtime/program/exprs.def"
 #undef LTH_EXPR
 	LTH_NUM_EXPRS
@@ -51,8 +51,10 @@ struct lth_symbol {
 enum lth_storage_kind {
 	LTH_STORAGE_ARENA,    /* between ALLOC and KILL; planned into the arena, or from the pool when no plan holds it */
 	LTH_STORAGE_POOL,     /* always from the counted pool at ALLOC: its size is not known before the run */
-	LTH_STORAGE_INPUT,    /* the caller's input `index`, read only */
-	LTH_STORAGE_OUTPUT,   /* output `index`: the caller's buffer, or the runtime's from the pool, handed over */
+	LTH_STORAGE_INPUT,    /* the caller's input `index`, read only; no ALLOC or KILL */
+	/* Output `index`: the caller's buffer, or the runtime's from the pool, handed over; no ALLOC or KILL. Its size is
+	 * over INPUT symbols only: an output whose size has no bound before the run lives in a POOL storage instead. */
+	LTH_STORAGE_OUTPUT,
 	LTH_STORAGE_CONSTANT, /* bytes [index, index + size) of the executable's constants, read only */
 	LTH_NUM_STORAGES
 };
@@ -94,18 +96,23 @@ enum lth_relation { LTH_REL_EQ, LTH_REL_LE, LTH_REL_DIVIDES, LTH_NUM_RELATIONS }
 
 /* Operands by instruction:
  *   ALLOC, KILL  storage
- *   CALL         callee: kernel; tensors; ints; range: expression, units of parallel work; grain: fewest units worth a
- *                task; scratch: storage of `scratch_bytes` (expression) for each thread, or LTH_NONE
- *   BUILTIN      callee: index into the runtime's builtin table; tensors (num_outputs first ones are written); ints;
- *                attributes: text the builtin reads (JSON-free "key=value;..." form), or NULL
+ *   CALL         callee: kernel; tensors (num_outputs first ones are written); ints; range: expression, units of
+ *                parallel work; grain: fewest units worth a task, at least 1; scratch: a storage that holds
+ *                `scratch_bytes` (expression) for each thread, or LTH_NONE for both. The call runs on at most
+ *                size / scratch_bytes threads.
+ *   BUILTIN      callee: enum lth_builtin (runtime/kernels/builtin.h); tensors (num_outputs first ones are written);
+ *                ints; text: attributes the builtin reads (JSON-free "key=value;..." form), or NULL
  *   COPY         tensors: destination, source (same dims)
- *   BIND         symbol; tensors: one; ints: element index
- *   GUARD        ints: a, b; relation; message
+ *   BIND         symbol (DATA source); tensors: one of integers or bools; ints: element index
+ *   GUARD        ints: a, b; relation; text: message
  *   IF           tensors: one bool scalar; target: position of its ELSE or ENDIF
  *   ELSE         target: position of its ENDIF
- *   LOOP         tensors: condition (bool scalar); ints: trip count; symbol: the turn number's symbol (DATA source);
- *                target: position of its ENDLOOP
- *   ENDLOOP      target: position of its LOOP */
+ *   LOOP         tensors: condition (bool scalar, LTH_NONE: true), read before every turn; ints: trip count, read once
+ *                (LTH_NONE: no end; one of the two must be there); symbol: the turn number's symbol (DATA source) or
+ *                LTH_NONE; target: position of its ENDLOOP
+ *   ENDLOOP      target: position of its LOOP
+ * An ALLOC that a loop's turn meets while the storage still lives from the turn before begins it anew.
+ * Every program ends with its only RETURN, outside all blocks. */
 struct lth_instr {
 	enum lth_instr_op op;
 	uint32_t callee, storage, symbol, target;
@@ -113,12 +120,15 @@ struct lth_instr {
 	const uint32_t *tensors; /* tensor ids; LTH_NONE for an absent optional operand; outputs first */
 	const uint32_t *ints;    /* expression ids */
 	uint32_t range, grain, scratch, scratch_bytes;
-	enum lth_relation relation;
+	enum lth_relation relation; /* GUARD: a == b, a <= b, a divides b */
 	const char *text; /* BUILTIN: attributes; GUARD: message */
 	const char *node; /* name of the graph node it came from, for errors and profiles; may be NULL */
 };
 
-struct lth_port { /* an input or output of the whole program */
+/* An input or output of the whole program. The tensor of input i is dense, at offset 0 of a storage of kind INPUT and
+ * index i. That of output i may live anywhere: on OUTPUT storage i it is dense at offset 0 and nothing is copied; on any
+ * other storage, which must be alive at RETURN, the runtime copies it out (or hands a whole POOL storage over). */
+struct lth_port {
 	const char *name;
 	uint32_t tensor;
 };
@@ -152,11 +162,14 @@ struct lth_program {
 	bool fused_sizes; /* FuseSizes: all sizes are evaluated once a signature; else at each ALLOC, in every run */
 	uint64_t constants_bytes;
 	const char *certificate; /* the plan's, for people; may be NULL */
+	uint32_t *interned;      /* hash table over exprs, of builders only */
+	uint32_t cap_interned;
 };
 
 /* Building: each appends and returns the new id, LTH_NONE when the arena is exhausted (sticky; check once). Expressions
  * are interned: the same operator and operands give the same id; constants fold. */
 struct lth_program *lth_program_create(struct lth_arena *arena);
+/* Names and texts are copied into the program's arena by all of these. */
 uint32_t lth_program_const(struct lth_program *program, int64_t value);
 uint32_t lth_program_expr(struct lth_program *program, enum lth_expr_op op, uint32_t a, uint32_t b, int64_t value);
 uint32_t lth_program_symbol(struct lth_program *program, const struct lth_symbol *symbol);
@@ -167,6 +180,28 @@ uint32_t lth_program_kernel(struct lth_program *program, const struct lth_kernel
 uint32_t lth_program_instr(struct lth_program *program, const struct lth_instr *instr);
 uint32_t lth_program_input(struct lth_program *program, const char *name, uint32_t tensor);
 uint32_t lth_program_output(struct lth_program *program, const char *name, uint32_t tensor);
+/* Copies the arrays. */
+uint32_t lth_program_orientation(struct lth_program *program, const struct lth_orientation *orientation);
+/* The expression that lth_program_expr would find or fold to, without adding one; LTH_NONE when there is none. */
+uint32_t lth_program_find_expr(const struct lth_program *program, enum lth_expr_op op, uint32_t a, uint32_t b,
+			       int64_t value);
+/* Appends as it stands, neither folded nor shared; for program_binary.c, which keeps ids. */
+uint32_t lth_program_append_expr(struct lth_program *program, struct lth_expr expr);
+/* Fills `strides` with those of a dense row-major tensor of these dims. */
+void lth_program_dense_strides(struct lth_program *program, uint32_t rank, const uint32_t *dims, uint32_t *strides);
+/* Fills in the targets of IF, ELSE, LOOP and ENDLOOP from the nesting; for passes that moved instructions. */
+LTH_MUST_CHECK enum lth_code lth_program_link_blocks(struct lth_program *program, struct lth_diag *diag);
+
+/* Facts from the tables. */
+const char *lth_expr_text(enum lth_expr_op op);
+unsigned lth_expr_operands(enum lth_expr_op op);
+bool lth_expr_commutes(enum lth_expr_op op); /* its operands are kept in one order */
+bool lth_expr_is_real(enum lth_expr_op op); /* its value is a double */
+bool lth_expr_takes_real(enum lth_expr_op op); /* its operands are doubles */
+const char *lth_instr_text(enum lth_instr_op op);
+
+/* One operator on evaluated operands; false on overflow, division by zero, or a real without an integer. */
+bool lth_expr_apply(enum lth_expr_op op, int64_t a, int64_t b, int64_t *out_value);
 
 /* Evaluates all expressions for given symbol values into `out_values` (num_exprs; reals as bits of a double). A symbol
  * whose entry in `known` is false, and what depends on it, is skipped: out_defined[i] says which were evaluated. NULL for
@@ -175,7 +210,8 @@ LTH_MUST_CHECK enum lth_code lth_program_eval(const struct lth_program *program,
 					      const bool *known, int64_t *out_values, bool *out_defined,
 					      struct lth_diag *diag);
 
-/* Text: print(parse(x)) == x. Grammar in docs/IR.md. program_text.c */
+/* Text: print(parse(x)) == x. Grammar in docs/PROGRAM.md. Print takes verified
+ * programs or what builders made. program_print.c, program_parse.c */
 void lth_program_print(const struct lth_program *program, struct lth_buf *out);
 LTH_MUST_CHECK enum lth_code lth_program_parse(const char *text, size_t size, struct lth_arena *arena,
 					       struct lth_program **out_program, struct lth_diag *diag);

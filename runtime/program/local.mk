@@ -1,0 +1,8 @@
+# libprogram: programs and element types, shared by the compiler and the runtime; stands on libbase, needs libm.
+noinst_LIBRARIES += %D%/libprogram.a
+%C%_libprogram_a_SOURCES = \
+	%D%/exprs.def %D%/instrs.def %D%/kernel_abi.h \
+	%D%/program.c %D%/program.h \
+	%D%/program_eval.c \
+	runtime/kernels/builtin.h runtime/kernels/builtin_names.c runtime/kernels/builtins.def \
+	runtime/tensor/dtype.c runtime/tensor/dtype.h runtime/tensor/dtypes.def
