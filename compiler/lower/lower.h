@@ -41,7 +41,9 @@ enum lth_combiner {
 	LTH_COMBINE_PROD,
 	LTH_COMBINE_MIN,
 	LTH_COMBINE_MAX,
-	LTH_COMBINE_ARGMIN_FIRST, /* results: the index (i64) as stage k, and the value is not kept; of equals the first */
+	/* The result is the place (i64, row-major over the reduction axes) of the least or greatest term; of equal terms
+	 * the first or last; a nan is taken for the least and the greatest. */
+	LTH_COMBINE_ARGMIN_FIRST,
 	LTH_COMBINE_ARGMIN_LAST,
 	LTH_COMBINE_ARGMAX_FIRST,
 	LTH_COMBINE_ARGMAX_LAST,
@@ -50,22 +52,30 @@ enum lth_combiner {
 
 enum { LTH_MAX_STAGES = 4 };
 
+/* A node as a reduction: for each row (a combination of the row axes of output 0) the stages run in order, each over the
+ * same reduction axes; then `element` gives the row's outputs from the stages' results. The reduction axes are extents of
+ * their own, not axes of an input, so that windows (convolution, pooling), inner products (MatMul, Einsum) and plain
+ * sums are one form. A stage's index is the output's index followed by one entry a reduction axis.
+ *
+ * Sum over axis 1 of [a, b, c]: reduction axes {b}, stage index (i, k, r), all output axes are row axes. Softmax over the
+ * last axis of [a, b]: reduction axes {b}, row axes {0}: the stages see LTH_SX_NONE at axis 1, the element sees both.
+ * A second output has the first one's rank, and the same extent or 1 at each axis that is not a row axis (then it is
+ * written once a row, its index 0 there). */
 struct lth_reduction {
-	uint32_t input;         /* the node's input whose axes are reduced */
-	uint32_t axes;          /* bit a: axis a of that input is reduced */
-	bool keep_dims;         /* the outputs keep reduced axes: with extent 1, or, when `normalizes`, in full */
-	bool normalizes;        /* the outputs have the input's own shape: each element uses its row's stages */
+	uint32_t num_axes;               /* reduction axes, outermost first; 0: one term */
+	lth_dim extents[LTH_MAX_RANK];   /* 0 is allowed: the stage's result is the combiner's neutral value */
+	uint32_t row_axes;               /* bit a: axis a of output 0 tells rows apart */
 	uint32_t num_stages;
 	struct {
 		enum lth_combiner combiner;
-		enum lth_dtype dtype; /* accumulator: f32, f64 or an integer type */
+		enum lth_dtype dtype; /* of the terms: f32, f64, an integer type or bool */
 	} stages[LTH_MAX_STAGES];
 };
 
 /* Says how `node` reduces; LTH_UNSUPPORTED with a reason otherwise. */
 typedef enum lth_code (*lth_reduction_fn)(struct lth_lower *lower, const struct lth_node *node,
 					  struct lth_reduction *out, struct lth_diag *diag);
-/* What stage `stage` combines at `index`, an index of all axes of the reduced input; may use earlier stages. */
+/* What stage `stage` combines at `index` (output axes, then reduction axes); may use earlier stages. */
 typedef lth_sx (*lth_stage_fn)(struct lth_lower *lower, const struct lth_node *node, uint32_t stage,
 			       const lth_sx *index);
 
