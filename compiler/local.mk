@@ -1,1 +1,2 @@
 include compiler/passes/local.mk
+include compiler/ops/local.mk

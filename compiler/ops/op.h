@@ -16,6 +16,7 @@ enum lth_op_kind {
 	LTH_OP_IRREGULAR,   /* a C kernel of the runtime */
 	LTH_OP_CONTROL,     /* If, Loop, Scan: instructions of the program */
 	LTH_OP_OBJECT,      /* sequences, optionals, maps: C kernels on objects */
+	LTH_OP_COMPOSITE,   /* written as other nodes by inference; never seen afterwards */
 	LTH_NUM_OP_KINDS
 };
 
@@ -31,7 +32,8 @@ typedef enum lth_code (*lth_infer_fn)(struct lth_infer *infer);
 
 /* The entry of a family file. Functions that do not apply to the operator's kind are NULL. */
 struct lth_op_impl {
-	lth_infer_fn infer; /* checks; output types, shapes and contents */
+	lth_infer_fn infer;  /* checks; output types, shapes and contents */
+	lth_infer_fn expand; /* COMPOSITE, instead of all others: builds the nodes that stand for it (build.h) */
 	lth_element_fn element;
 	lth_reduction_fn reduction;
 	lth_stage_fn stage;
@@ -45,8 +47,8 @@ struct lth_op {
 	unsigned flags;
 	uint32_t min_inputs, max_inputs; /* max UINT32_MAX: variadic */
 	uint32_t min_outputs, max_outputs;
-	const char *attrs; /* attribute schema: "axis:int=-1 keepdims:int=1 axes:ints? mode:string=constant" */
-	const char *types; /* type rule, see infer.h */
+	const char *attrs; /* attribute schema, see ops.def */
+	const char *types; /* type rule, see ops.def */
 	const struct lth_op_impl *impl;
 	const char *summary;
 };
@@ -68,7 +70,26 @@ static inline enum lth_op_id lth_op_id(const struct lth_op *op)
 /* The operator, or NULL. The domains "" and "ai.onnx" are one. */
 const struct lth_op *lth_op_find(const char *domain, const char *name);
 
-/* Checks and infers every node of the graph in order (regions included): fills types, shapes, contents; adds guards.
+/* The attribute's value, or its default from the operator's row. The attribute must be in the row's schema, with a
+ * default if absent. */
+int64_t lth_op_int(const struct lth_node *node, const char *name);
+double lth_op_float(const struct lth_node *node, const char *name);
+/* Whether a string attribute (or its default) is `text`. */
+bool lth_op_string_is(const struct lth_node *node, const char *name, const char *text);
+
+/* One attribute of a schema; texts are slices of the schema. */
+struct lth_attr_rule {
+	const char *name, *preset, *allowed; /* preset: the default, NULL for none; allowed: NULL for anything */
+	size_t name_size, preset_size, allowed_size;
+	enum lth_attr_kind kind;
+	bool required;
+};
+/* Reads the rule at `*cursor` and moves on; false at the end. Start with lth_op's `attrs`. */
+bool lth_attr_rule_next(const char **cursor, struct lth_attr_rule *out);
+const char *lth_attr_kind_text(enum lth_attr_kind kind);
+
+/* Checks and infers every node of the graph in order (regions included): fills types, shapes, contents; adds guards;
+ * replaces composite operators by the nodes they stand for.
  * LTH_INVALID_GRAPH with node and rule; LTH_UNSUPPORTED for a type or attribute value that is not implemented. */
 LTH_MUST_CHECK enum lth_code lth_infer_graph(struct lth_graph *graph, struct lth_diag *diag);
 /* One node, after a pass made or changed it. */
