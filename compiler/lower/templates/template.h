@@ -1,0 +1,199 @@
+/* Templates: operators that write their own loops (matmul, convolution, pooling, recurrent cells, transposition), by the
+ * recipes of KERNELS.md. A template computes finished vectors of the anchor's output and hands each to the group's
+ * epilogue, which applies the fused tail and stores; a template never stores an output itself.
+ *
+ * The caller describes a problem (extents and strides as dimensions, nothing of layouts or nodes), asks lth_template_plan
+ * which template takes it and how that wants its constant weights packed, packs them (lth_pack_run), sets the pointers,
+ * and calls lth_template_emit. Sizes become int parameters even where they are constant, so that one kernel serves many
+ * layers; what shapes the code (panel widths, tails, kernel extents of small windows) is fixed at compile time.
+ *
+ * Thread rule: everything here belongs to the function under construction. */
+#ifndef LTH_LOWER_TEMPLATE_H
+#define LTH_LOWER_TEMPLATE_H
+
+#include "compiler/ir/dim.h"
+#include "compiler/lower/loop.h"
+
+enum { LTH_MAX_SPATIAL = 3, LTH_MAX_TEMPLATE_AXES = 8, LTH_MAX_PACKS = 8 };
+
+/* What the target's registers and caches are like. */
+struct lth_machine {
+	unsigned vector_bytes; /* 64, 32 or 16 */
+	unsigned registers;    /* vector registers: 32 or 16 */
+	int64_t l1_bytes, l2_bytes;
+};
+
+/* The fused tail. `index` is the logical index of the first lane in the anchor's output `output`, in the order each
+ * problem names below; the other lanes follow along index `axis`. `value` has `lanes` lanes (1: a scalar) of the
+ * problem's compute type; lanes outside `mask` (LTH_LV_NONE: none are) hold garbage and must not be stored. */
+struct lth_epilogue {
+	void *context;
+	void (*apply)(void *context, uint32_t output, const lth_lv *index, uint32_t axis, lth_lv value, unsigned lanes,
+		      lth_lv mask);
+	/* Hints that the element at `index` will soon be stored (and read, where a residual is added). May be NULL. */
+	void (*prefetch)(void *context, uint32_t output, const lth_lv *index);
+	/* The logical axis of output 0 along which stores are contiguous; UINT32_MAX when none is. */
+	uint32_t unit_axis;
+	/* Convolution and pooling: every tensor the epilogue touches has dense batch and spatial axes (stride of an axis =
+	 * extent times stride of the next), so index (0, c, 0, p) with p the flat pixel number is as good as (n, c, y, x). */
+	bool flat_pixels;
+};
+
+struct lth_emit {
+	struct lth_loop_fn *fn;
+	struct lth_dims *dims;
+	const struct lth_machine *machine;
+	const struct lth_epilogue *epilogue;
+	/* A new int parameter of the function whose value at a call is `dim`. */
+	lth_lv (*param)(void *context, lth_dim dim);
+	void *context;
+	/* Written by lth_template_emit. Units: the parallel range; min_units: fewest worth a thread, at least 1. */
+	lth_dim units, min_units, scratch_bytes;
+};
+
+/* How constant weights are laid out: panels of columns, k-major inside, so that a kernel streams them (KERNELS.md, 1).
+ *   for g in groups, for p in panels, for k (axes outermost first), for c in the panel's width: one element,
+ * zero where the column does not exist. With `gates` > 1 a panel holds width / gates units of each gate side by side.
+ * Equal specifications of equal bytes give equal packings; lth_pack_text is the identity. */
+enum lth_pack_kind { LTH_PACK_NONE, LTH_PACK_PANELS, LTH_PACK_WINOGRAD };
+struct lth_pack {
+	enum lth_pack_kind kind;
+	enum lth_dtype dtype;
+	int64_t groups, group_stride;     /* strides in elements of the dense source */
+	int64_t columns, column_stride;   /* of one group; with gates: units of one gate */
+	int64_t gates, gate_stride;       /* 1, 0 without gates */
+	uint32_t num_k;
+	struct {
+		int64_t extent, stride;
+	} k[LTH_MAX_TEMPLATE_AXES];       /* negative strides are allowed with source_offset */
+	int64_t source_offset;
+	int64_t panel, tail;              /* width of full panels; of the last one, 0 when none is partial */
+};
+/* Bytes of the packed weights; false when they overflow int64. */
+bool lth_pack_bytes(const struct lth_pack *pack, int64_t *out_bytes);
+void lth_pack_run(const struct lth_pack *pack, const void *source, void *packed);
+void lth_pack_text(const struct lth_pack *pack, struct lth_buf *out);
+
+/* An operand: where and what it is. Pointers are set before emission; those of packed operands point at the packing. */
+struct lth_operand {
+	lth_lv pointer;        /* LTH_LV_NONE: absent */
+	enum lth_dtype memory;
+	bool constant;         /* contents known now: may be packed */
+};
+
+/* C[batch.., rows.., n] = sum over k of A[batch, rows, k] * B[batch, k, n], strides in elements, 0 to broadcast.
+ * Epilogue index: batch axes, row axes, column. Row axes that everything is dense over should be merged by the caller. */
+struct lth_gemm {
+	struct lth_operand a, b;
+	uint32_t num_batch, num_rows; /* together at most LTH_MAX_TEMPLATE_AXES; num_rows may be 0: one row */
+	struct lth_gemm_axis {
+		lth_dim extent, a_stride, b_stride; /* b_stride of rows: ignored */
+	} batch[LTH_MAX_TEMPLATE_AXES], rows[LTH_MAX_TEMPLATE_AXES];
+	lth_dim k, a_k_stride, b_k_stride;
+	lth_dim n, b_n_stride;
+};
+
+/* Convolution in 1 to 3 dimensions and its transpose. Kernel, stride and dilation are by spatial axis; `pad` is what
+ * stands before the first element (the caller resolves auto_pad). Epilogue index: (n, oc, spatial..).
+ * Weights: [oc][ic / groups][kernel..]; of the transpose [ic][oc / groups][kernel..]; any strides. */
+struct lth_conv {
+	struct lth_operand x, w;
+	bool transposed;
+	uint32_t spatial;
+	int64_t groups;
+	lth_dim batch, in_channels, out_channels; /* in all groups */
+	lth_dim in[LTH_MAX_SPATIAL], out[LTH_MAX_SPATIAL], kernel[LTH_MAX_SPATIAL];
+	lth_dim pad[LTH_MAX_SPATIAL];
+	int64_t stride[LTH_MAX_SPATIAL], dilation[LTH_MAX_SPATIAL];
+	lth_dim x_batch_stride, x_channel_stride, x_stride[LTH_MAX_SPATIAL];
+	lth_dim w_out_stride, w_in_stride, w_stride[LTH_MAX_SPATIAL];
+};
+
+/* Pooling; global pooling has kernel = in, pad 0. Epilogue index: (n, c, spatial..). MaxPool's second output is not made
+ * here. */
+enum lth_pool_kind { LTH_POOL_MAX, LTH_POOL_AVERAGE, LTH_POOL_AVERAGE_PADDED /* count_include_pad */ };
+struct lth_pool {
+	struct lth_operand x;
+	enum lth_pool_kind kind;
+	uint32_t spatial;
+	lth_dim batch, channels;
+	lth_dim in[LTH_MAX_SPATIAL], out[LTH_MAX_SPATIAL], kernel[LTH_MAX_SPATIAL];
+	lth_dim pad[LTH_MAX_SPATIAL], pad_end[LTH_MAX_SPATIAL];
+	int64_t stride[LTH_MAX_SPATIAL], dilation[LTH_MAX_SPATIAL];
+	lth_dim x_batch_stride, x_channel_stride, x_stride[LTH_MAX_SPATIAL];
+};
+
+/* Recurrent layers, ONNX's meaning and gate order. Outputs 0 Y (step, direction, batch, hidden), 1 Y_h and 2 Y_c
+ * (direction, batch, hidden). Outputs that nobody reads are not handed over. */
+enum lth_cell { LTH_CELL_RNN, LTH_CELL_GRU, LTH_CELL_LSTM };
+struct lth_recurrent {
+	enum lth_cell cell;
+	uint32_t directions;
+	bool reverse;                /* with one direction: it runs backwards; with two the second does */
+	bool outputs[3];             /* which are asked for */
+	lth_dim steps, batch, input, hidden;
+	struct lth_operand x, w, r;  /* w [dir][gates * hidden][input], r [dir][gates * hidden][hidden] */
+	struct lth_operand bias;     /* [dir][2 * gates * hidden] */
+	struct lth_operand lengths;  /* i32 [batch] */
+	struct lth_operand initial_h, initial_c, peepholes; /* [dir][batch][hidden], same, [dir][3 * hidden] */
+	lth_dim x_step_stride, x_batch_stride, state_dir_stride, state_batch_stride;
+	/* Activations by direction: f, g, h; the parameters alpha and beta of those that have them. */
+	enum lth_activation {
+		LTH_ACT_SIGMOID, LTH_ACT_TANH, LTH_ACT_RELU, LTH_ACT_AFFINE, LTH_ACT_LEAKY_RELU, LTH_ACT_THRESHOLDED_RELU,
+		LTH_ACT_SCALED_TANH, LTH_ACT_HARD_SIGMOID, LTH_ACT_ELU, LTH_ACT_SOFTSIGN, LTH_ACT_SOFTPLUS, LTH_NUM_ACTS
+	} activations[2][3];
+	double alpha[2][3], beta[2][3];
+	double clip;                 /* 0: none */
+	bool linear_before_reset, input_forget;
+};
+
+/* Moves elements between two layouts that disagree on which axis is contiguous: blocks of lanes x lanes in registers.
+ * Epilogue index: the axes in the order given. `source_axis` has stride 1 in x; vectors go along `target_axis`. */
+struct lth_transpose {
+	struct lth_operand x;
+	uint32_t num_axes, source_axis, target_axis;
+	lth_dim extent[LTH_MAX_TEMPLATE_AXES], x_stride[LTH_MAX_TEMPLATE_AXES];
+};
+
+enum lth_problem_kind {
+	LTH_PROBLEM_GEMM,
+	LTH_PROBLEM_CONV,
+	LTH_PROBLEM_POOL,
+	LTH_PROBLEM_RECURRENT,
+	LTH_PROBLEM_TRANSPOSE,
+	LTH_NUM_PROBLEMS
+};
+
+struct lth_problem {
+	enum lth_problem_kind kind;
+	enum lth_dtype compute; /* f32 or f64 */
+	union {
+		struct lth_gemm gemm;
+		struct lth_conv conv;
+		struct lth_pool pool;
+		struct lth_recurrent recurrent;
+		struct lth_transpose transpose;
+	};
+};
+
+struct lth_template; /* a row of templates.def */
+
+struct lth_template_plan {
+	const struct lth_template *chosen;
+	/* Packings of constant operands, by operand: gemm and conv pack b or w as packs[0]; recurrent w as packs[0] and r as
+	 * packs[1]. LTH_PACK_NONE: read in place. */
+	struct lth_pack packs[2];
+	lth_dim flops;
+	uint32_t variant; /* the template's own */
+};
+
+const char *lth_template_name(const struct lth_template *chosen);
+const char *lth_template_description(const struct lth_template *chosen);
+
+/* The first template of the table that takes the problem; false when none does (the caller falls back to reductions). */
+bool lth_template_plan(struct lth_dims *dims, const struct lth_machine *machine, const struct lth_problem *problem,
+		       struct lth_template_plan *out_plan);
+/* Writes the loops. */
+void lth_template_emit(struct lth_emit *emit, const struct lth_problem *problem, const struct lth_template_plan *plan);
+
+#endif
