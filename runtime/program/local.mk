@@ -3,6 +3,12 @@ noinst_LIBRARIES += %D%/libprogram.a
 %C%_libprogram_a_SOURCES = \
 	%D%/exprs.def %D%/instrs.def %D%/kernel_abi.h \
 	%D%/program.c %D%/program.h \
+	%D%/program_binary.c \
 	%D%/program_eval.c \
+	%D%/program_lex.c %D%/program_lex.h \
+	%D%/program_parse.c \
+	%D%/program_print.c %D%/program_text.h \
+	%D%/program_verify.c %D%/program_verify.h \
+	%D%/program_verify_flow.c \
 	runtime/kernels/builtin.h runtime/kernels/builtin_names.c runtime/kernels/builtins.def \
 	runtime/tensor/dtype.c runtime/tensor/dtype.h runtime/tensor/dtypes.def

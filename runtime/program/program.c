@@ -361,8 +361,8 @@ uint32_t lth_program_output(struct lth_program *program, const char *name, uint3
 
 uint32_t lth_program_orientation(struct lth_program *program, const struct lth_orientation *orientation)
 {
-	struct lth_orientation *grown = grow(program, program->orientations, program->num_orientations, &program->cap_orientations,
-					sizeof(*grown));
+	struct lth_orientation *grown = grow(program, program->orientations, program->num_orientations,
+					     &program->cap_orientations, sizeof(*grown));
 	if (!grown)
 		return LTH_NONE;
 	program->orientations = grown;
@@ -422,7 +422,8 @@ enum lth_code lth_program_link_blocks(struct lth_program *program, struct lth_di
 			break;
 		case LTH_INSTR_ENDLOOP:
 			if (!top || top->op != LTH_INSTR_LOOP)
-				return block_error(diag, i, "an endloop inside a loop", "an endloop that belongs to none");
+				return block_error(diag, i, "an endloop inside a loop",
+						   "an endloop that belongs to none");
 			outer = top->target;
 			top->target = i;
 			instr->target = open;
