@@ -34,8 +34,12 @@ enum lth_loop_op {
  *   OFFSET a: pointer, b: i64, memory | LOAD a: pointer, memory, c: mask or NONE (masked-off lanes are zero)
  *   STORE a: pointer, b: value, memory, c: mask or NONE | GATHER a b memory c | SCATTER a: pointer, b: value,
  *   list[0]: index, memory, c: mask | PREFETCH a, i: 0 read 1 write | DOT4 a: i32 lanes, b: u8, c: i8 of 4x the lanes
- *   FOR a: begin, b: end, c: step (constant > 0), list: initial carried values | PHI i: which | ENDFOR list
- *   IF a | ELSE list | ENDIF list | RESULT i: which | FAIL a: bool, i: enum lth_kernel_error */
+ *   FOR a: begin, b: end, c: step (constant > 0), list: initial carried values; its PHIs follow it
+ *   PHI i: which, id: its FOR | ENDFOR list, id: its FOR; its RESULTs follow it
+ *   IF a | ELSE list, id: its IF | ENDIF list, id: its IF; its RESULTs follow it
+ *   RESULT i: which, id: its ENDFOR or ENDIF | FAIL a: bool, i: enum lth_kernel_error
+ * CONST, INT, POINTER, SCRATCH, BEGIN and END may stand anywhere and are valid everywhere; other values from where they
+ * are defined to the end of their block. Operands of an instruction have equal lanes. */
 struct lth_loop_instr {
 	enum lth_loop_op op;
 	enum lth_scalar_op scalar;
@@ -63,7 +67,11 @@ struct lth_loop_fn {
 	struct lth_loop_instr *instrs;
 	uint32_t num_pointers, num_ints, num_instrs;
 	uint32_t cap_pointers, cap_instrs;
+	struct lth_loop_builder *builder; /* loop.c's own */
 };
+
+/* Lanes of a vector: 2 .. LTH_MAX_LANES, 1 is a scalar. */
+enum { LTH_MAX_LANES = 256 };
 
 struct lth_loop_fn *lth_loop_create(struct lth_arena *arena, uint32_t num_ints);
 uint32_t lth_loop_add_pointer(struct lth_loop_fn *fn, enum lth_dtype memory, bool written); /* its id */
@@ -77,8 +85,9 @@ lth_lv lth_loop_pointer(struct lth_loop_fn *fn, uint32_t id);
 lth_lv lth_loop_scratch(struct lth_loop_fn *fn);
 lth_lv lth_loop_begin(struct lth_loop_fn *fn);
 lth_lv lth_loop_end(struct lth_loop_fn *fn);
-/* Operands have equal lanes, or some are scalars, which are splatted. Pointers allow SELECT (and EQ). Constants fold;
- * x + 0, x * 1, select of a constant and the like simplify. */
+/* Operands have equal lanes, or some are scalars, which are splatted. Pointers allow SELECT and EQ (scalars only).
+ * Constants fold; x + 0, x * 1, select of a constant and the like simplify where that is exact; an equal computation in
+ * scope is found again. loop_fold.c */
 lth_lv lth_loop_op1(struct lth_loop_fn *fn, enum lth_scalar_op op, lth_lv a);
 lth_lv lth_loop_op2(struct lth_loop_fn *fn, enum lth_scalar_op op, lth_lv a, lth_lv b);
 lth_lv lth_loop_op3(struct lth_loop_fn *fn, enum lth_scalar_op op, lth_lv a, lth_lv b, lth_lv c);
@@ -119,6 +128,8 @@ static inline const struct lth_loop_instr *lth_loop_get(const struct lth_loop_fn
 
 /* Structure and types of a function that came from text (a built one holds by construction). loop_verify.c */
 LTH_MUST_CHECK enum lth_code lth_loop_verify(const struct lth_loop_fn *fn, struct lth_diag *diag);
+/* A word for each kernel error: "index", ... */
+const char *lth_kernel_error_text(enum lth_kernel_error error);
 /* Text; the canonical form whose SHA-256, with the target, is the kernel's identity. */
 void lth_loop_print(const struct lth_loop_fn *fn, struct lth_buf *out);
 LTH_MUST_CHECK enum lth_code lth_loop_parse(const char *text, size_t size, struct lth_arena *arena,
@@ -128,7 +139,8 @@ LTH_MUST_CHECK enum lth_code lth_loop_parse(const char *text, size_t size, struc
 LTH_MUST_CHECK enum lth_code lth_loop_interpret(const struct lth_loop_fn *fn, const struct lathe_kernel_call *call,
 						int64_t begin, int64_t end, int *out_error, struct lth_diag *diag);
 
-/* One scalar operator on constants; integers in i, floats in f (rounded to dtype). scalar.c */
+/* One scalar operator on constants; integers in i, floats in f (rounded to dtype). `operand` is the type of the operands
+ * (of the last two of SELECT), `result` that of the result; for ROUND_TO it names the narrow type. scalar.c */
 union lth_scalar_value {
 	int64_t i;
 	double f;

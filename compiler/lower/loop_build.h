@@ -1,0 +1,35 @@
+/* What the files behind loop.h share: appending instructions as they stand. */
+#ifndef LTH_LOWER_LOOP_BUILD_H
+#define LTH_LOWER_LOOP_BUILD_H
+
+#include "compiler/lower/loop.h"
+
+#include <assert.h>
+
+/* A broken invariant of the caller, unless memory ran out, after which values mean nothing. */
+#define LTH_LOOP_REQUIRE(fn, condition) assert((condition) || !lth_arena_ok((fn)->arena))
+
+/* Appends without folding. Entry values (see lth_loop_is_entry) are found again, others are new. 0 when exhausted. */
+lth_lv lth_loop_append(struct lth_loop_fn *fn, const struct lth_loop_instr *instr);
+/* The same, but an equal instruction without side effects that is in scope is found again. */
+lth_lv lth_loop_intern(struct lth_loop_fn *fn, const struct lth_loop_instr *instr);
+/* Scalar or vector operator as it stands; operands have equal lanes. */
+lth_lv lth_loop_raw_op(struct lth_loop_fn *fn, enum lth_scalar_op op, enum lth_dtype dtype, enum lth_dtype memory,
+		       unsigned lanes, lth_lv a, lth_lv b, lth_lv c);
+/* A simpler equal of a scalar operation, or LTH_LV_NONE. `result` is the result's type (CAST, BITCAST), `narrow` that of
+ * ROUND_TO. loop_fold.c */
+lth_lv lth_loop_fold(struct lth_loop_fn *fn, enum lth_scalar_op op, enum lth_dtype result, lth_lv a, lth_lv b, lth_lv c);
+
+enum lth_dtype lth_loop_op_dtype(enum lth_scalar_op op, enum lth_dtype operand);
+const char *lth_loop_text(enum lth_loop_op op);
+
+/* Values that belong to no block. */
+static inline bool lth_loop_is_entry(enum lth_loop_op op)
+{
+	return op <= LTH_LOOP_END;
+}
+
+/* Whether the instruction defines a value. */
+bool lth_loop_defines(enum lth_loop_op op);
+
+#endif
