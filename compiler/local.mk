@@ -1,2 +1,3 @@
+include compiler/lower/local.mk
 include compiler/passes/local.mk
 include compiler/ops/local.mk

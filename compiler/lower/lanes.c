@@ -153,7 +153,7 @@ UNSIGNED_LANES(u32, uint32_t, 32)
 UNSIGNED_LANES(u64, uint64_t, 64)
 FLOAT_LANES(f32, float, fmaf)
 FLOAT_LANES(f64, double, fma)
-BOOL_LANES(bool, uint8_t)
+BOOL_LANES(b8, uint8_t)
 
 #define S(op) LTH_SCALAR_##op
 #define COMPARE_ROW(N) [S(EQ)] = eq_##N, [S(NE)] = ne_##N, [S(LT)] = lt_##N, [S(LE)] = le_##N, [S(SELECT)] = select_##N
@@ -185,9 +185,9 @@ static const lth_lanes_fn rows[LTH_NUM_DTYPES][LTH_NUM_SCALARS] = {
 	[LTH_DTYPE_U64] = INT_ROW(u64),
 	[LTH_DTYPE_F32] = FLOAT_ROW(f32),
 	[LTH_DTYPE_F64] = FLOAT_ROW(f64),
-	[LTH_DTYPE_BOOL] = {[S(ADD)] = or_bool, [S(MAX)] = or_bool, [S(OR)] = or_bool, [S(MUL)] = and_bool,
-			    [S(MIN)] = and_bool, [S(AND)] = and_bool, [S(XOR)] = xor_bool, [S(NOT)] = not_bool,
-			    COMPARE_ROW(bool)},
+	[LTH_DTYPE_BOOL] = {[S(ADD)] = or_b8, [S(MAX)] = or_b8, [S(OR)] = or_b8, [S(MUL)] = and_b8,
+			    [S(MIN)] = and_b8, [S(AND)] = and_b8, [S(XOR)] = xor_b8, [S(NOT)] = not_b8,
+			    COMPARE_ROW(b8)},
 };
 
 #define ROUND_LANES(N, D) LANES(round_##N, float, float, lth_narrow_widen(LTH_DTYPE_##D, lth_narrow_round(LTH_DTYPE_##D, a)))

@@ -19,7 +19,7 @@
 #define SATURATE(a, TO, LOW, HIGH, MIN, MAX) ((a) != (a) ? 0 : (a) <= (LOW) ? (MIN) : (a) >= (HIGH) ? (MAX) : (TO)(a))
 
 #define FROM_INT(F, FROM) \
-	CAST(F, FROM, bool, uint8_t, a != 0) \
+	CAST(F, FROM, b8, uint8_t, a != 0) \
 	CAST(F, FROM, i8, int8_t, (uint8_t)a) \
 	CAST(F, FROM, i16, int16_t, (uint16_t)a) \
 	CAST(F, FROM, i32, int32_t, (uint32_t)a) \
@@ -32,7 +32,7 @@
 	CAST(F, FROM, f64, double, a)
 
 #define FROM_FLOAT(F, FROM) \
-	CAST(F, FROM, bool, uint8_t, a != 0) \
+	CAST(F, FROM, b8, uint8_t, a != 0) \
 	CAST(F, FROM, i8, int8_t, SATURATE(a, int8_t, -0x1p7, 0x1p7, INT8_MIN, INT8_MAX)) \
 	CAST(F, FROM, i16, int16_t, SATURATE(a, int16_t, -0x1p15, 0x1p15, INT16_MIN, INT16_MAX)) \
 	CAST(F, FROM, i32, int32_t, SATURATE(a, int32_t, -0x1p31, 0x1p31, INT32_MIN, INT32_MAX)) \
@@ -44,7 +44,7 @@
 	CAST(F, FROM, f32, float, a) \
 	CAST(F, FROM, f64, double, a)
 
-FROM_INT(bool, uint8_t)
+FROM_INT(b8, uint8_t)
 FROM_INT(i8, int8_t)
 FROM_INT(i16, int16_t)
 FROM_INT(i32, int32_t)
@@ -57,13 +57,13 @@ FROM_FLOAT(f32, float)
 FROM_FLOAT(f64, double)
 
 #define ROW(F) \
-	{[LTH_DTYPE_BOOL] = F##_to_bool, [LTH_DTYPE_I8] = F##_to_i8, [LTH_DTYPE_I16] = F##_to_i16, \
+	{[LTH_DTYPE_BOOL] = F##_to_b8, [LTH_DTYPE_I8] = F##_to_i8, [LTH_DTYPE_I16] = F##_to_i16, \
 	 [LTH_DTYPE_I32] = F##_to_i32, [LTH_DTYPE_I64] = F##_to_i64, [LTH_DTYPE_U8] = F##_to_u8, \
 	 [LTH_DTYPE_U16] = F##_to_u16, [LTH_DTYPE_U32] = F##_to_u32, [LTH_DTYPE_U64] = F##_to_u64, \
 	 [LTH_DTYPE_F32] = F##_to_f32, [LTH_DTYPE_F64] = F##_to_f64}
 
 static const lth_lanes_fn casts[LTH_NUM_DTYPES][LTH_NUM_DTYPES] = {
-	[LTH_DTYPE_BOOL] = ROW(bool),
+	[LTH_DTYPE_BOOL] = ROW(b8),
 	[LTH_DTYPE_I8] = ROW(i8),
 	[LTH_DTYPE_I16] = ROW(i16),
 	[LTH_DTYPE_I32] = ROW(i32),
