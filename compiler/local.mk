@@ -1,3 +1,4 @@
 include compiler/lower/local.mk
+include compiler/memory/local.mk
 include compiler/passes/local.mk
 include compiler/ops/local.mk

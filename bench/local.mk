@@ -1,0 +1,1 @@
+include bench/plan/local.mk

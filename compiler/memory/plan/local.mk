@@ -1,0 +1,14 @@
+# libplan: the memory planner, on runtime/base alone. libplanjson: planning requests, with jansson.
+noinst_LIBRARIES += %D%/libplan.a %D%/libplanjson.a
+%C%_libplan_a_SOURCES = \
+	%D%/plan.h %D%/internal.h %D%/plan_strategies.def %D%/plan_orders.def \
+	%D%/check.c \
+	%D%/csv.c \
+	%D%/decode.c \
+	%D%/minimise.c \
+	%D%/plan.c \
+	%D%/portfolio.c \
+	%D%/problem.c \
+	%D%/table.c
+%C%_libplanjson_a_SOURCES = %D%/plan_json.c %D%/plan_json.h
+%C%_libplanjson_a_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
