@@ -1,0 +1,10 @@
+# libpasses: graph to graph. Stands on libops, liblower and libir.
+noinst_LIBRARIES += %D%/libpasses.a
+%C%_libpasses_a_SOURCES = \
+	%D%/dead_code_elimination.c \
+	%D%/eliminate_common_subexpr.c \
+	%D%/groups.c %D%/groups.h \
+	%D%/live_bound.c \
+	%D%/pass.c %D%/pass.h %D%/passes.def \
+	%D%/reals.c \
+	%D%/rewrite.c %D%/rewrite.h
