@@ -1,4 +1,5 @@
 include compiler/lower/local.mk
 include compiler/memory/local.mk
+include compiler/ir/local.mk
 include compiler/passes/local.mk
 include compiler/ops/local.mk

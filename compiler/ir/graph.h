@@ -132,6 +132,7 @@ struct lth_graph {
 	uint32_t num_values, num_nodes, num_regions, num_guards;
 	uint32_t cap_values, cap_nodes, cap_regions, cap_guards;
 	uint32_t num_groups;
+	struct lth_graph_names *names; /* name tables of the building functions */
 };
 
 /* Building. Ids are LTH_NONE when the arena is exhausted (sticky; check lth_arena_ok once). Names are made unique by a
@@ -141,6 +142,13 @@ lth_value_id lth_graph_value(struct lth_graph *graph, const char *name, const st
 lth_value_id lth_graph_constant(struct lth_graph *graph, const char *name, enum lth_dtype dtype, uint32_t rank,
 				const int64_t *shape, const void *data, int64_t bytes); /* data is borrowed */
 lth_region_id lth_graph_region(struct lth_graph *graph, lth_node_id parent);
+/* A new input of a region (region 0: of the model), and one more output. */
+lth_value_id lth_graph_input(struct lth_graph *graph, lth_region_id region, const char *name,
+			     const struct lth_type *type);
+bool lth_graph_output(struct lth_graph *graph, lth_region_id region, lth_value_id value);
+/* By name, or LTH_NONE. */
+lth_value_id lth_graph_find_value(const struct lth_graph *graph, const char *name);
+lth_node_id lth_graph_find_node(const struct lth_graph *graph, const char *name);
 /* Appends a node to the region (or inserts it before position `at` with _insert); copies the lists; outputs get their
  * definition set. */
 lth_node_id lth_graph_node(struct lth_graph *graph, lth_region_id region, const struct lth_op *op, const char *name,
@@ -153,8 +161,9 @@ lth_node_id lth_graph_insert(struct lth_graph *graph, lth_region_id region, uint
 void lth_graph_guard(struct lth_graph *graph, const struct lth_guard *guard);
 /* Every use of `from`, in all regions and outputs, reads `to` instead. O(uses of all nodes). */
 void lth_graph_replace_uses(struct lth_graph *graph, lth_value_id from, lth_value_id to);
-/* Marks a node deleted, with its outputs; takes it from its region at the next lth_graph_compact. */
+/* Marks a node deleted, with its outputs and all that its regions hold; takes it from its region at the next lth_graph_compact. */
 void lth_graph_delete_node(struct lth_graph *graph, lth_node_id node);
+void lth_graph_clear_region(struct lth_graph *graph, lth_region_id region);
 void lth_graph_compact(struct lth_graph *graph); /* drops deleted nodes from region lists; ids stay */
 uint32_t lth_graph_live_nodes(const struct lth_graph *graph); /* in all regions */
 

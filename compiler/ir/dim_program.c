@@ -1,0 +1,112 @@
+/* Dimensions as expressions of a program. A program's symbol holds the whole value; an atom of a symbol with a multiple
+ * is the symbol divided by it, which cancels against weights wherever possible. */
+#include "compiler/ir/dim_internal.h"
+
+#include <string.h>
+
+struct emitter {
+	const struct lth_dims *dims;
+	struct lth_program *program;
+	const uint32_t *symbol_map;
+	uint32_t *atoms, *reals; /* what each became, LTH_NONE: not yet */
+};
+
+static uint32_t emit_dim(struct emitter *emitter, lth_dim a);
+
+static uint32_t apply(struct emitter *emitter, enum lth_expr_op op, uint32_t a, uint32_t b)
+{
+	if (a == LTH_NONE || b == LTH_NONE)
+		return LTH_NONE;
+	return lth_program_expr(emitter->program, op, a, b, 0);
+}
+
+static uint32_t emit_real(struct emitter *emitter, lth_real id)
+{
+	const struct lth_real_node *real = &emitter->dims->reals[id];
+	uint32_t result;
+	int64_t bits;
+	if (emitter->reals[id] != LTH_NONE)
+		return emitter->reals[id];
+	if (real->op == LTH_EXPR_RCONST) {
+		memcpy(&bits, &real->value, sizeof(bits));
+		result = lth_program_expr(emitter->program, LTH_EXPR_RCONST, 0, 0, bits);
+	} else if (real->op == LTH_EXPR_TOREAL) {
+		result = apply(emitter, LTH_EXPR_TOREAL, emit_dim(emitter, real->a), 0);
+	} else {
+		uint32_t a = emit_real(emitter, real->a);
+		result = apply(emitter, real->op, a, real->b == LTH_NONE ? 0 : emit_real(emitter, real->b));
+	}
+	return emitter->reals[id] = result;
+}
+
+static uint32_t emit_symbol(struct emitter *emitter, uint32_t number)
+{
+	return lth_program_expr(emitter->program, LTH_EXPR_SYMBOL, emitter->symbol_map[number], 0, 0);
+}
+
+static uint32_t emit_atom(struct emitter *emitter, uint32_t id)
+{
+	const struct lth_dim_atom *atom = &emitter->dims->atoms[id];
+	uint32_t result;
+	if (emitter->atoms[id] != LTH_NONE)
+		return emitter->atoms[id];
+	if (atom->op == LTH_EXPR_SYMBOL) {
+		int64_t multiple = emitter->dims->symbols[atom->a].multiple;
+		result = emit_symbol(emitter, atom->a);
+		if (multiple > 1)
+			result = apply(emitter, LTH_EXPR_FLOORDIV, result,
+				       lth_program_const(emitter->program, multiple));
+	} else if (atom->op == LTH_EXPR_TOINT) {
+		result = apply(emitter, LTH_EXPR_TOINT, emit_real(emitter, atom->a), 0);
+	} else {
+		uint32_t a = emit_dim(emitter, atom->a);
+		result = apply(emitter, atom->op, a, emit_dim(emitter, atom->b));
+	}
+	return emitter->atoms[id] = result;
+}
+
+static uint32_t emit_term(struct emitter *emitter, struct lth_dim_term term)
+{
+	const struct lth_dim_product *product = &emitter->dims->products[term.product];
+	uint32_t result = LTH_NONE;
+	for (uint32_t k = 0; k < product->count; k++) {
+		const struct lth_dim_atom *atom = &emitter->dims->atoms[product->atoms[k]];
+		int64_t multiple = atom->op == LTH_EXPR_SYMBOL ? emitter->dims->symbols[atom->a].multiple : 1;
+		bool cancels = multiple > 1 && term.weight % multiple == 0;
+		uint32_t factor = cancels ? emit_symbol(emitter, atom->a) : emit_atom(emitter, product->atoms[k]);
+		term.weight = cancels ? term.weight / multiple : term.weight;
+		result = result == LTH_NONE ? factor : apply(emitter, LTH_EXPR_MUL, result, factor);
+	}
+	uint32_t weight = lth_program_const(emitter->program, term.weight);
+	return result == LTH_NONE ? weight : term.weight == 1 ? result : apply(emitter, LTH_EXPR_MUL, result, weight);
+}
+
+static uint32_t emit_dim(struct emitter *emitter, lth_dim a)
+{
+	const struct lth_dim_node *node = &emitter->dims->nodes[a];
+	if (node->count == 0)
+		return lth_program_const(emitter->program, 0);
+	uint32_t total = emit_term(emitter, node->terms[0]);
+	for (uint32_t i = 1; i < node->count; i++)
+		total = apply(emitter, LTH_EXPR_ADD, total, emit_term(emitter, node->terms[i]));
+	return total;
+}
+
+uint32_t lth_dim_to_program(const struct lth_dims *dims, lth_dim a, struct lth_program *program,
+			    const uint32_t *symbol_map)
+{
+	int64_t value;
+	if (a == LTH_DIM_NONE)
+		return LTH_NONE;
+	if (lth_dim_node_const(dims, a, &value))
+		return lth_program_const(program, value);
+	struct lth_dim_memo *memo = lth_dim_memo_begin(dims);
+	struct emitter emitter = {dims, program, symbol_map, NULL, NULL};
+	if (!memo)
+		return LTH_NONE;
+	emitter.atoms = memo->atom_ids;
+	emitter.reals = memo->real_ids;
+	memset(emitter.atoms, 0xff, dims->num_atoms * sizeof(*emitter.atoms));
+	memset(emitter.reals, 0xff, dims->num_reals * sizeof(*emitter.reals));
+	return emit_dim(&emitter, a);
+}

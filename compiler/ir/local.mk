@@ -1,0 +1,16 @@
+# libir: graphs, dimensions and their text forms. Stands on libprogram and libbase.
+noinst_LIBRARIES += %D%/libir.a
+%C%_libir_a_SOURCES = \
+	%D%/dim.c %D%/dim.h %D%/dim_internal.h \
+	%D%/dim_bound.c \
+	%D%/dim_divide.c \
+	%D%/dim_eval.c \
+	%D%/dim_order.c \
+	%D%/dim_program.c \
+	%D%/dim_range.c \
+	%D%/dim_real.c \
+	%D%/dim_text.c \
+	%D%/graph.c %D%/graph.h %D%/graph_internal.h \
+	%D%/graph_const.c \
+	%D%/graph_query.c \
+	%D%/text.c %D%/text.h
