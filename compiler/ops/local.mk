@@ -2,6 +2,14 @@
 noinst_LIBRARIES += %D%/libops.a
 %C%_libops_a_SOURCES = \
 	%D%/op.c %D%/op.h %D%/ops.def \
+	%D%/infer.c %D%/infer.h %D%/infer_check.c %D%/contents.c \
+	%D%/build.c %D%/build.h \
+	%D%/family.h \
+	%D%/elementwise.c %D%/elementwise_contents.c \
+	%D%/activation.c \
+	%D%/cast.c \
+	%D%/quantize.c \
+	%D%/random.c %D%/random.h \
 	%D%/families/composite.def \
 	%D%/families/elementwise.def \
 	%D%/families/generator.def \

@@ -1,0 +1,33 @@
+/* Building what a composite operator stands for. Each node is inferred as it is built, so an expansion can look at the
+ * types of what it made. Errors stick: a builder returns LTH_NONE from the first failure on, and lth_build_expand
+ * reports it. Thread rule: as infer.h. */
+#ifndef LTH_OPS_BUILD_H
+#define LTH_OPS_BUILD_H
+
+#include "compiler/ops/infer.h"
+
+/* Runs the operator's `expand` and takes the node out of the graph. */
+LTH_MUST_CHECK enum lth_code lth_build_expand(struct lth_infer *infer);
+
+/* A node of the operator with one output, before the composite; inputs LTH_NONE are absent. */
+lth_value_id lth_build(struct lth_infer *infer, enum lth_op_id op, const lth_value_id *inputs, uint32_t num_inputs,
+		       const struct lth_attr *attrs, uint32_t num_attrs);
+lth_value_id lth_build1(struct lth_infer *infer, enum lth_op_id op, lth_value_id a);
+lth_value_id lth_build2(struct lth_infer *infer, enum lth_op_id op, lth_value_id a, lth_value_id b);
+/* Constants: a 1-D tensor of i64, a scalar of a floating-point or integer type. */
+lth_value_id lth_build_ints(struct lth_infer *infer, const int64_t *list, uint32_t count);
+lth_value_id lth_build_scalar(struct lth_infer *infer, enum lth_dtype dtype, double value);
+lth_value_id lth_build_cast(struct lth_infer *infer, lth_value_id a, enum lth_dtype dtype);
+/* Views. */
+lth_value_id lth_build_reshape(struct lth_infer *infer, lth_value_id a, const int64_t *shape, uint32_t rank);
+lth_value_id lth_build_reshape_like(struct lth_infer *infer, lth_value_id a, lth_value_id like);
+lth_value_id lth_build_unsqueeze(struct lth_infer *infer, lth_value_id a, const int64_t *axes, uint32_t count);
+lth_value_id lth_build_transpose(struct lth_infer *infer, lth_value_id a, const int64_t *perm, uint32_t rank);
+/* A reduction (ReduceSum, ReduceMean, ...) over axes. */
+lth_value_id lth_build_reduce(struct lth_infer *infer, enum lth_op_id op, lth_value_id a, const int64_t *axes,
+			      uint32_t count, bool keep_dims);
+/* `value` is output `output` of the composite. */
+void lth_build_output(struct lth_infer *infer, uint32_t output, lth_value_id value);
+bool lth_build_wants(const struct lth_infer *infer, uint32_t output);
+
+#endif
