@@ -47,6 +47,8 @@ struct lth_sx_node {
 	bool has_load, has_stage;
 };
 
+enum { LTH_MAX_AXES = 32 };
+
 struct lth_sx_pool;
 struct lth_sx_pool *lth_sx_pool_create(struct lth_arena *arena, struct lth_dims *dims);
 /* Borrowed until the next expression is made. */
@@ -58,6 +60,9 @@ lth_sx lth_sx_const_i(struct lth_sx_pool *pool, enum lth_dtype dtype, int64_t va
 lth_sx lth_sx_const_f(struct lth_sx_pool *pool, enum lth_dtype dtype, double value);  /* f32 or f64; rounded to it */
 lth_sx lth_sx_const(struct lth_sx_pool *pool, enum lth_dtype dtype, double value);    /* whichever class dtype is */
 lth_sx lth_sx_axis(struct lth_sx_pool *pool, uint32_t axis);
+/* What the pool knows of an axis: its extent, which decides division and remainder, and its loop depth (0 outermost),
+ * by which sums are ordered so that what outer loops know is added first. Set before expressions use the axis. */
+void lth_sx_set_axis(struct lth_sx_pool *pool, uint32_t axis, lth_dim extent, uint32_t depth);
 lth_sx lth_sx_dim(struct lth_sx_pool *pool, lth_dim dim);
 lth_sx lth_sx_load(struct lth_sx_pool *pool, uint32_t buffer, enum lth_dtype memory, lth_sx address);
 lth_sx lth_sx_stage(struct lth_sx_pool *pool, uint32_t stage, enum lth_dtype dtype);
@@ -79,6 +84,9 @@ enum lth_dtype lth_compute_dtype(enum lth_dtype memory);
  * in the axis, i.e. x(axis + 1) - x(axis) is constant along it. */
 bool lth_sx_stride(struct lth_sx_pool *pool, lth_sx x, uint32_t axis, lth_sx *out_stride);
 bool lth_sx_is_int(const struct lth_sx_pool *pool, lth_sx x, int64_t *out_value);
+/* Bounds over the axes' extents: true when x >= 0 everywhere / *out_max (inclusive) when an upper bound is known. */
+bool lth_sx_nonnegative(struct lth_sx_pool *pool, lth_sx x);
+bool lth_sx_max(struct lth_sx_pool *pool, lth_sx x, lth_dim *out_max);
 /* x with axis k replaced by replacement[k] (LTH_SX_NONE: kept), for k < count. */
 lth_sx lth_sx_substitute(struct lth_sx_pool *pool, lth_sx x, const lth_sx *replacement, uint32_t count);
 void lth_sx_print(const struct lth_sx_pool *pool, lth_sx x, struct lth_buf *out);

@@ -1,0 +1,301 @@
+/* From scalar expressions to loop IR. Each expression is emitted once in the scope where it is first needed; parts that
+ * an outer loop can compute are emitted there by hoisting, so no later pass has to find them (KERNELS.md, 6). */
+#include "compiler/lower/lower_group.h"
+
+#include <assert.h>
+#include <string.h>
+
+void lth_emitter_init(struct lth_emitter *emitter, struct lth_lower *lower)
+{
+	*emitter = (struct lth_emitter){.lower = lower,
+					.fn = lower->fn,
+					.pool = lower->pool,
+					.vector_axis = LTH_NONE,
+					.lanes = 1,
+					.mask = LTH_LV_NONE,
+					.anchor = LTH_LV_NONE};
+	for (int i = 0; i < LTH_MAX_STAGES; i++)
+		emitter->stages[i] = LTH_LV_NONE;
+}
+
+/* Makes the memo tables large enough for expression x. */
+static bool memo_reserve(struct lth_emitter *emitter, lth_sx x)
+{
+	if (x < emitter->memo_size)
+		return true;
+	uint32_t size = emitter->memo_size ? emitter->memo_size : 256;
+	while (size <= x)
+		size *= 2;
+	for (int mode = 0; mode < 2; mode++) {
+		lth_lv *memo = lth_arena_array(emitter->lower->arena, size, sizeof(*memo));
+		if (!memo)
+			return false;
+		memset(memo, 0xff, size * sizeof(*memo));
+		if (emitter->memo_size)
+			memcpy(memo, emitter->memo[mode], emitter->memo_size * sizeof(*memo));
+		emitter->memo[mode] = memo;
+	}
+	emitter->memo_size = size;
+	return true;
+}
+
+uint32_t lth_emitter_open(struct lth_emitter *emitter)
+{
+	return emitter->num_trail;
+}
+
+void lth_emitter_close(struct lth_emitter *emitter, uint32_t mark)
+{
+	while (emitter->num_trail > mark) {
+		uint32_t entry = emitter->trail[--emitter->num_trail];
+		emitter->memo[entry & 1][entry >> 1] = LTH_LV_NONE;
+	}
+}
+
+static void remember(struct lth_emitter *emitter, int mode, lth_sx x, lth_lv value)
+{
+	uint32_t *trail = lth_arena_grow(emitter->lower->arena, emitter->trail, &emitter->cap_trail,
+					 emitter->num_trail + 1, sizeof(*trail));
+	if (!trail)
+		return;
+	emitter->trail = trail;
+	trail[emitter->num_trail++] = x << 1 | (uint32_t)mode;
+	emitter->memo[mode][x] = value;
+}
+
+void lth_emit_set_axis(struct lth_emitter *emitter, uint32_t axis, lth_lv value)
+{
+	emitter->axes[axis] = value;
+	emitter->bound |= 1u << axis;
+}
+
+void lth_emit_unset_axis(struct lth_emitter *emitter, uint32_t axis)
+{
+	emitter->bound &= ~(1u << axis);
+}
+
+static uint32_t vector_bit(const struct lth_emitter *emitter)
+{
+	return emitter->vector_axis == LTH_NONE ? 0 : 1u << emitter->vector_axis;
+}
+
+static lth_lv emit(struct lth_emitter *emitter, lth_sx x, int mode);
+
+static lth_lv emit_load(struct lth_emitter *emitter, const struct lth_sx_node *node, int mode)
+{
+	struct lth_loop_fn *fn = emitter->fn;
+	lth_lv pointer = lth_loop_pointer(fn, node->id);
+	uint32_t bit = vector_bit(emitter);
+	if (mode == 0 || !(node->axes & bit)) {
+		lth_lv at = lth_loop_offset(fn, pointer, emit(emitter, node->operands[0], 0), node->memory);
+		return lth_loop_load(fn, at, node->memory, 1, LTH_LV_NONE);
+	}
+	lth_sx stride;
+	int64_t step;
+	if (lth_sx_stride(emitter->pool, node->operands[0], emitter->vector_axis, &stride)) {
+		lth_lv at = lth_loop_offset(fn, pointer, emit(emitter, node->operands[0], 0), node->memory);
+		if (lth_sx_is_int(emitter->pool, stride, &step) && step == 1)
+			return lth_loop_load(fn, at, node->memory, emitter->lanes, emitter->mask);
+		lth_lv lanes = lth_loop_ramp(fn, lth_loop_i64(fn, 0), emitter->lanes);
+		lanes = lth_loop_op2(fn, LTH_SCALAR_MUL, lanes, emit(emitter, stride, 0));
+		return lth_loop_gather(fn, at, lanes, node->memory, emitter->mask);
+	}
+	lth_lv index = emit(emitter, node->operands[0], 1);
+	if (lth_loop_get(fn, index)->lanes == 1)
+		index = lth_loop_splat(fn, index, emitter->lanes);
+	return lth_loop_gather(fn, pointer, index, node->memory, emitter->mask);
+}
+
+/* An index read from data: in range, or the kernel fails and 0 stands in. */
+static lth_lv emit_check(struct lth_emitter *emitter, const struct lth_sx_node *node, int mode)
+{
+	struct lth_loop_fn *fn = emitter->fn;
+	lth_lv index = emit(emitter, node->operands[0], mode), limit = emit(emitter, node->operands[1], mode);
+	lth_lv zero = lth_loop_i64(fn, 0);
+	lth_lv low = lth_loop_op2(fn, LTH_SCALAR_LT, index, zero), high = lth_loop_op2(fn, LTH_SCALAR_LE, limit, index);
+	lth_lv bad = lth_loop_op2(fn, LTH_SCALAR_OR, low, high), fails = bad;
+	if (emitter->mask != LTH_LV_NONE && lth_loop_get(fn, bad)->lanes > 1)
+		fails = lth_loop_op2(fn, LTH_SCALAR_AND, bad, emitter->mask);
+	lth_loop_fail(fn, fails, LTH_KERNEL_INDEX);
+	return lth_loop_op3(fn, LTH_SCALAR_SELECT, bad, zero, index);
+}
+
+static lth_lv emit_op(struct lth_emitter *emitter, const struct lth_sx_node *node, int mode)
+{
+	struct lth_loop_fn *fn = emitter->fn;
+	lth_lv operands[3] = {LTH_LV_NONE, LTH_LV_NONE, LTH_LV_NONE};
+	for (int k = 0; k < 3; k++)
+		if (node->operands[k] != LTH_SX_NONE)
+			operands[k] = emit(emitter, node->operands[k], mode);
+	switch (node->op) {
+	case LTH_SCALAR_CAST:
+		return lth_loop_cast(fn, operands[0], node->dtype);
+	case LTH_SCALAR_BITCAST:
+		return lth_loop_bitcast(fn, operands[0], node->dtype);
+	case LTH_SCALAR_ROUND_TO:
+		return lth_loop_round_to(fn, operands[0], node->memory);
+	default:
+		break;
+	}
+	if (operands[2] != LTH_LV_NONE)
+		return lth_loop_op3(fn, node->op, operands[0], operands[1], operands[2]);
+	if (operands[1] != LTH_LV_NONE)
+		return lth_loop_op2(fn, node->op, operands[0], operands[1]);
+	return lth_loop_op1(fn, node->op, operands[0]);
+}
+
+static lth_lv emit_new(struct lth_emitter *emitter, const struct lth_sx_node *node, int mode)
+{
+	struct lth_loop_fn *fn = emitter->fn;
+	switch (node->kind) {
+	case LTH_SX_CONST:
+		if (node->dtype == LTH_DTYPE_F32 || node->dtype == LTH_DTYPE_F64)
+			return lth_loop_const_f(fn, node->dtype, node->f);
+		return lth_loop_const_i(fn, node->dtype, node->i);
+	case LTH_SX_DIM:
+		return lth_lower_dim(emitter->lower, node->dim);
+	case LTH_SX_AXIS:
+		assert(emitter->bound & (1u << node->id));
+		if (mode == 1 && node->id == emitter->vector_axis)
+			return lth_loop_ramp(fn, emitter->axes[node->id], emitter->lanes);
+		return emitter->axes[node->id];
+	case LTH_SX_STAGE:
+		assert(emitter->stages[node->id] != LTH_LV_NONE);
+		return emitter->stages[node->id];
+	case LTH_SX_ANCHOR:
+		assert(emitter->anchor != LTH_LV_NONE);
+		return emitter->anchor;
+	case LTH_SX_LOAD:
+		return emit_load(emitter, node, mode);
+	case LTH_SX_CHECK:
+		return emit_check(emitter, node, mode);
+	default:
+		return emit_op(emitter, node, mode);
+	}
+}
+
+static lth_lv emit(struct lth_emitter *emitter, lth_sx x, int mode)
+{
+	if (x == LTH_SX_NONE || !memo_reserve(emitter, x))
+		return lth_loop_i64(emitter->fn, 0);
+	const struct lth_sx_node node = *lth_sx_get(emitter->pool, x);
+	if (!(node.axes & vector_bit(emitter)) && !node.has_stage)
+		mode = 0;
+	if (emitter->memo[mode][x] != LTH_LV_NONE)
+		return emitter->memo[mode][x];
+	lth_lv value = emit_new(emitter, &node, mode);
+	if (node.kind != LTH_SX_CONST && node.kind != LTH_SX_DIM)
+		remember(emitter, mode, x, value);
+	return value;
+}
+
+lth_lv lth_emit(struct lth_emitter *emitter, lth_sx x)
+{
+	return emit(emitter, x, 1);
+}
+
+lth_lv lth_emit_scalar(struct lth_emitter *emitter, lth_sx x)
+{
+	return emit(emitter, x, 0);
+}
+
+/* Walks as emit would; what is ready is emitted whole. */
+static void hoist(struct lth_emitter *emitter, lth_sx x, int mode)
+{
+	if (x == LTH_SX_NONE || !memo_reserve(emitter, x))
+		return;
+	const struct lth_sx_node node = *lth_sx_get(emitter->pool, x);
+	if (node.kind == LTH_SX_CONST || node.kind == LTH_SX_DIM)
+		return;
+	if (!(node.axes & vector_bit(emitter)) && !node.has_stage)
+		mode = 0;
+	if (emitter->memo[mode][x] != LTH_LV_NONE)
+		return;
+	if (!(node.axes & ~emitter->bound) && (!node.has_stage || emitter->num_stages > 0)) {
+		emit(emitter, x, mode);
+		return;
+	}
+	if (node.kind == LTH_SX_LOAD) {
+		lth_sx stride;
+		bool affine = mode == 1 && emitter->vector_axis != LTH_NONE &&
+			      lth_sx_stride(emitter->pool, node.operands[0], emitter->vector_axis, &stride);
+		hoist(emitter, node.operands[0], affine ? 0 : mode);
+		return;
+	}
+	for (int k = 0; k < 3; k++)
+		hoist(emitter, node.operands[k], mode);
+}
+
+void lth_emit_hoist(struct lth_emitter *emitter, lth_sx x)
+{
+	hoist(emitter, x, 1);
+}
+
+void lth_emit_store(struct lth_emitter *emitter, uint32_t operand, enum lth_dtype memory, lth_sx address, lth_lv value)
+{
+	struct lth_loop_fn *fn = emitter->fn;
+	lth_lv pointer = lth_loop_pointer(fn, operand);
+	lth_lv at = lth_loop_offset(fn, pointer, lth_emit_scalar(emitter, address), memory);
+	lth_sx stride;
+	int64_t step;
+	bool varies = emitter->vector_axis != LTH_NONE &&
+		      (lth_sx_get(emitter->pool, address)->axes & vector_bit(emitter)) && emitter->lanes > 1;
+	if (!varies) {
+		if (lth_loop_get(fn, value)->lanes > 1)
+			value = lth_loop_extract(fn, value, 0);
+		lth_loop_store(fn, at, value, memory, LTH_LV_NONE);
+		return;
+	}
+	if (lth_loop_get(fn, value)->lanes == 1)
+		value = lth_loop_splat(fn, value, emitter->lanes);
+	bool affine = lth_sx_stride(emitter->pool, address, emitter->vector_axis, &stride);
+	assert(affine);
+	(void)affine;
+	if (lth_sx_is_int(emitter->pool, stride, &step) && step == 1) {
+		lth_loop_store(fn, at, value, memory, emitter->mask);
+		return;
+	}
+	lth_lv lanes = lth_loop_ramp(fn, lth_loop_i64(fn, 0), emitter->lanes);
+	lanes = lth_loop_op2(fn, LTH_SCALAR_MUL, lanes, lth_emit_scalar(emitter, stride));
+	lth_loop_scatter(fn, at, lanes, value, memory, emitter->mask);
+}
+
+void lth_emit_vector_loop(struct lth_emitter *emitter, uint32_t axis, lth_dim extent, lth_lv begin, lth_lv end,
+			  unsigned lanes, void (*body)(void *context), void *context)
+{
+	struct lth_loop_fn *fn = emitter->fn;
+	int64_t fixed = -1;
+	bool constant = lth_dim_is_const(emitter->lower->graph->dims, extent, &fixed) && begin == LTH_LV_NONE &&
+			end == LTH_LV_NONE;
+	lth_lv low = begin == LTH_LV_NONE ? lth_loop_i64(fn, 0) : begin;
+	lth_lv high = end == LTH_LV_NONE ? lth_lower_dim(emitter->lower, extent) : end;
+	lth_lv count = lth_loop_op2(fn, LTH_SCALAR_SUB, high, low);
+	lth_lv width = lth_loop_i64(fn, (int64_t)lanes);
+	lth_lv left = lth_loop_op2(fn, LTH_SCALAR_MOD, count, width);
+	lth_lv middle = lth_loop_op2(fn, LTH_SCALAR_SUB, high, left);
+	emitter->vector_axis = lanes > 1 ? axis : LTH_NONE;
+	emitter->lanes = lanes;
+	emitter->mask = LTH_LV_NONE;
+	if (!constant || fixed >= (int64_t)lanes) {
+		uint32_t mark = lth_emitter_open(emitter);
+		lth_lv index = lth_loop_for(fn, low, middle, (int64_t)lanes, NULL, 0, NULL);
+		lth_emit_set_axis(emitter, axis, index);
+		body(context);
+		lth_loop_end_for(fn, NULL, 0, NULL);
+		lth_emitter_close(emitter, mark);
+		lth_emit_unset_axis(emitter, axis);
+	}
+	if (lanes > 1 && (!constant || fixed % (int64_t)lanes != 0)) {
+		uint32_t mark = lth_emitter_open(emitter);
+		lth_loop_if(fn, lth_loop_op2(fn, LTH_SCALAR_LT, middle, high));
+		emitter->mask = lth_loop_mask(fn, left, lanes);
+		lth_emit_set_axis(emitter, axis, middle);
+		body(context);
+		lth_loop_end_if(fn, NULL, 0, NULL);
+		lth_emitter_close(emitter, mark);
+		lth_emit_unset_axis(emitter, axis);
+		emitter->mask = LTH_LV_NONE;
+	}
+	emitter->vector_axis = LTH_NONE;
+	emitter->lanes = 1;
+}

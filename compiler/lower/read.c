@@ -1,0 +1,328 @@
+/* What element functions call: reading values through the group (lower.h). A value produced inside the group is
+ * evaluated in place, so fusion is composition; others become loads. */
+#include "compiler/lower/lower_group.h"
+
+#include "compiler/ops/op.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { MAX_READ_DEPTH = 400 };
+
+struct lth_graph *lth_lower_graph(struct lth_lower *lower)
+{
+	return lower->graph;
+}
+
+struct lth_sx_pool *lth_lower_pool(struct lth_lower *lower)
+{
+	return lower->pool;
+}
+
+enum lth_code lth_lower_fail(struct lth_lower *lower, enum lth_code code, const struct lth_node *node, const char *what)
+{
+	if (lower->code == LTH_OK) {
+		lower->code = code;
+		lth_diag_fail(lower->diag, code, node ? node->name : "", NULL, NULL, "%s: %s",
+			      node ? node->op->name : "kernel", what);
+	}
+	return code;
+}
+
+bool lth_lower_in_group(const struct lth_lower *lower, lth_value_id value)
+{
+	const struct lth_value *v = &lower->graph->values[value];
+	if (v->def != LTH_DEF_NODE)
+		return false;
+	for (uint32_t i = 0; i < lower->group->num_nodes; i++)
+		if (lower->group->nodes[i] == v->def_id)
+			return true;
+	return false;
+}
+
+uint32_t lth_lower_operand(struct lth_lower *lower, lth_value_id value, bool written)
+{
+	for (uint32_t i = 0; i < lower->num_operands; i++)
+		if (lower->operands[i].value == value) {
+			lower->operands[i].written |= written;
+			lower->fn->pointers[i].written |= written;
+			return i;
+		}
+	struct lth_kernel_operand *operands = lth_arena_grow(lower->arena, lower->operands, &lower->cap_operands,
+							     lower->num_operands + 1, sizeof(*operands));
+	if (!operands)
+		return 0;
+	lower->operands = operands;
+	operands[lower->num_operands] = (struct lth_kernel_operand){.value = value, .written = written};
+	uint32_t id = lth_loop_add_pointer(lower->fn, lower->graph->values[value].type.dtype, written);
+	assert(id == lower->num_operands || !lth_arena_ok(lower->arena));
+	lower->num_operands++;
+	return id;
+}
+
+uint32_t lth_lower_packed(struct lth_lower *lower, struct lth_packed packed, enum lth_dtype memory)
+{
+	struct lth_kernel_operand *operands = lth_arena_grow(lower->arena, lower->operands, &lower->cap_operands,
+							     lower->num_operands + 1, sizeof(*operands));
+	if (!operands)
+		return 0;
+	lower->operands = operands;
+	operands[lower->num_operands] = (struct lth_kernel_operand){.value = LTH_NONE, .packed = packed};
+	lower->num_operands++;
+	return lth_loop_add_pointer(lower->fn, memory, false);
+}
+
+lth_lv lth_lower_dim(struct lth_lower *lower, lth_dim dim)
+{
+	int64_t value;
+	if (lth_dim_is_const(lower->graph->dims, dim, &value))
+		return lth_loop_i64(lower->fn, value);
+	for (uint32_t i = 0; i < lower->num_ints; i++)
+		if (lower->ints[i] == dim)
+			return lth_loop_int(lower->fn, i);
+	lth_dim *ints =
+		lth_arena_grow(lower->arena, lower->ints, &lower->cap_ints, lower->num_ints + 1, sizeof(*ints));
+	if (!ints)
+		return lth_loop_i64(lower->fn, 0);
+	lower->ints = ints;
+	ints[lower->num_ints++] = dim;
+	return lth_loop_int(lower->fn, lth_loop_add_int(lower->fn));
+}
+
+static lth_sx constant_element(struct lth_lower *lower, const struct lth_value *value)
+{
+	const void *p = value->constant.data;
+	struct lth_sx_pool *pool = lower->pool;
+	switch (value->type.dtype) {
+	case LTH_DTYPE_F32: {
+		float f;
+		memcpy(&f, p, sizeof(f));
+		return lth_sx_const_f(pool, LTH_DTYPE_F32, (double)f);
+	}
+	case LTH_DTYPE_F64: {
+		double d;
+		memcpy(&d, p, sizeof(d));
+		return lth_sx_const_f(pool, LTH_DTYPE_F64, d);
+	}
+	case LTH_DTYPE_I64:
+	case LTH_DTYPE_U64: {
+		int64_t i;
+		memcpy(&i, p, sizeof(i));
+		return lth_sx_const_i(pool, value->type.dtype, i);
+	}
+	case LTH_DTYPE_I32: {
+		int32_t i;
+		memcpy(&i, p, sizeof(i));
+		return lth_sx_const_i(pool, LTH_DTYPE_I32, i);
+	}
+	case LTH_DTYPE_U32: {
+		uint32_t i;
+		memcpy(&i, p, sizeof(i));
+		return lth_sx_const_i(pool, LTH_DTYPE_U32, i);
+	}
+	case LTH_DTYPE_I16: {
+		int16_t i;
+		memcpy(&i, p, sizeof(i));
+		return lth_sx_const_i(pool, LTH_DTYPE_I16, i);
+	}
+	case LTH_DTYPE_U16: {
+		uint16_t i;
+		memcpy(&i, p, sizeof(i));
+		return lth_sx_const_i(pool, LTH_DTYPE_U16, i);
+	}
+	case LTH_DTYPE_I8:
+		return lth_sx_const_i(pool, LTH_DTYPE_I8, *(const int8_t *)p);
+	case LTH_DTYPE_U8:
+		return lth_sx_const_i(pool, LTH_DTYPE_U8, *(const uint8_t *)p);
+	case LTH_DTYPE_BOOL:
+		return lth_sx_const_i(pool, LTH_DTYPE_BOOL, *(const uint8_t *)p != 0);
+	default:
+		return LTH_SX_NONE; /* narrow floats and packed integers are loaded */
+	}
+}
+
+lth_sx lth_lower_address(struct lth_lower *lower, lth_value_id value, const lth_sx *index)
+{
+	const struct lth_access *access = &lower->accesses[value];
+	uint32_t rank = lower->graph->values[value].type.rank;
+	lth_sx sum = lth_sx_int(lower->pool, 0);
+	for (uint32_t axis = 0; axis < rank; axis++) {
+		int64_t extent;
+		if (lth_dim_is_const(lower->graph->dims, lower->graph->values[value].type.dims[axis], &extent) &&
+		    extent == 1)
+			continue; /* its index can only be 0 */
+		lth_sx step = lth_sx_op2(lower->pool, LTH_SCALAR_MUL, index[axis],
+					 lth_sx_dim(lower->pool, access->strides[axis]));
+		sum = lth_sx_op2(lower->pool, LTH_SCALAR_ADD, sum, step);
+	}
+	return sum;
+}
+
+static bool packed_dtype(enum lth_dtype dtype)
+{
+	return lth_dtype_bits(dtype) < 8;
+}
+
+lth_sx lth_read(struct lth_lower *lower, lth_value_id value, const lth_sx *index)
+{
+	if (value == LTH_NONE || lower->code != LTH_OK)
+		return LTH_SX_NONE;
+	const struct lth_value *v = &lower->graph->values[value];
+	if (v->def == LTH_DEF_CONSTANT) {
+		int64_t width = (int64_t)lth_dtype_bits(v->type.dtype) / 8;
+		if (v->constant.bytes == width && width > 0) {
+			lth_sx constant = constant_element(lower, v);
+			if (constant != LTH_SX_NONE)
+				return constant;
+		}
+	}
+	if (v->contents && v->contents->count == 1 && v->contents->dims && v->type.dtype == LTH_DTYPE_I64 &&
+	    v->def != LTH_DEF_INPUT)
+		return lth_sx_dim(lower->pool, v->contents->dims[0]);
+	if (value == lower->anchor_value)
+		return lth_sx_anchor(lower->pool, 0, lth_compute_dtype(v->type.dtype));
+	if (lth_lower_in_group(lower, value)) {
+		const struct lth_node *node = &lower->graph->nodes[v->def_id];
+		if (!node->op->impl || !node->op->impl->element) {
+			lth_lower_fail(lower, LTH_UNSUPPORTED, node, "an operator without a lowering");
+			return LTH_SX_NONE;
+		}
+		if (++lower->read_depth > MAX_READ_DEPTH) {
+			lth_lower_fail(lower, LTH_LIMIT_EXCEEDED, node, "a fused chain that is too long");
+			return LTH_SX_NONE;
+		}
+		lth_sx x = node->op->impl->element(lower, node, v->def_index, index);
+		lower->read_depth--;
+		if (x == LTH_SX_NONE && lower->code == LTH_OK && lth_arena_ok(lower->arena))
+			lth_lower_fail(lower, LTH_UNSUPPORTED, node, "this form of the operator");
+		return x;
+	}
+	if (lth_compute_dtype(v->type.dtype) == LTH_NUM_DTYPES || packed_dtype(v->type.dtype)) {
+		lth_lower_fail(lower, LTH_UNSUPPORTED, NULL, lth_dtype_text(v->type.dtype));
+		return LTH_SX_NONE;
+	}
+	uint32_t operand = lth_lower_operand(lower, value, false);
+	return lth_sx_load(lower->pool, operand, v->type.dtype, lth_lower_address(lower, value, index));
+}
+
+uint32_t lth_rank(struct lth_lower *lower, lth_value_id value)
+{
+	return lower->graph->values[value].type.rank;
+}
+
+lth_dim lth_extent_dim(struct lth_lower *lower, lth_value_id value, int32_t axis)
+{
+	const struct lth_type *type = &lower->graph->values[value].type;
+	return type->dims[axis < 0 ? axis + (int32_t)type->rank : axis];
+}
+
+lth_sx lth_extent(struct lth_lower *lower, lth_value_id value, int32_t axis)
+{
+	return lth_sx_dim(lower->pool, lth_extent_dim(lower, value, axis));
+}
+
+enum lth_dtype lth_value_dtype(struct lth_lower *lower, lth_value_id value)
+{
+	return lower->graph->values[value].type.dtype;
+}
+
+lth_sx lth_read_broadcast(struct lth_lower *lower, lth_value_id value, const lth_sx *index, uint32_t rank)
+{
+	if (value == LTH_NONE)
+		return LTH_SX_NONE;
+	const struct lth_type *type = &lower->graph->values[value].type;
+	lth_sx own[LTH_MAX_RANK];
+	assert(type->rank <= rank);
+	for (uint32_t axis = 0; axis < type->rank; axis++) {
+		lth_sx i = index[rank - type->rank + axis];
+		int64_t extent, low, high;
+		lth_dim dim = type->dims[axis];
+		bool constant = lth_dim_is_const(lower->graph->dims, dim, &extent);
+		lth_dim_range(lower->graph->dims, dim, &low, &high);
+		if (constant && extent == 1) {
+			own[axis] = lth_sx_int(lower->pool, 0);
+		} else if (!constant && low <= 1) {
+			/* the extent may turn out to be 1 and be stretched: unless it is the output's own, clamp */
+			lth_dim max;
+			bool fits = lth_sx_max(lower->pool, i, &max) &&
+				    lth_dim_le(lower->graph->dims,
+					       lth_dim_add(lower->graph->dims, max,
+							   lth_dim_const(lower->graph->dims, 1)),
+					       dim) == LTH_YES;
+			own[axis] = fits ? i
+					 : lth_sx_op2(lower->pool, LTH_SCALAR_MIN, i,
+						      lth_sx_dim(lower->pool,
+								 lth_dim_sub(lower->graph->dims, dim,
+									     lth_dim_const(lower->graph->dims, 1))));
+		} else {
+			own[axis] = i;
+		}
+	}
+	return lth_read(lower, value, own);
+}
+
+lth_sx lth_read_input(struct lth_lower *lower, const struct lth_node *node, uint32_t input, const lth_sx *index,
+		      uint32_t rank)
+{
+	return lth_read_broadcast(lower, lth_node_input(node, input), index, rank);
+}
+
+lth_sx lth_read_scalar(struct lth_lower *lower, lth_value_id value)
+{
+	lth_sx zero[LTH_MAX_RANK];
+	if (value == LTH_NONE)
+		return LTH_SX_NONE;
+	for (uint32_t i = 0; i < LTH_MAX_RANK; i++)
+		zero[i] = lth_sx_int(lower->pool, 0);
+	return lth_read(lower, value, zero);
+}
+
+lth_sx lth_flatten_index(struct lth_lower *lower, lth_value_id value, const lth_sx *index)
+{
+	const struct lth_type *type = &lower->graph->values[value].type;
+	lth_sx flat = lth_sx_int(lower->pool, 0);
+	for (uint32_t axis = 0; axis < type->rank; axis++) {
+		flat = lth_sx_op2(lower->pool, LTH_SCALAR_MUL, flat, lth_sx_dim(lower->pool, type->dims[axis]));
+		flat = lth_sx_op2(lower->pool, LTH_SCALAR_ADD, flat, index[axis]);
+	}
+	return flat;
+}
+
+void lth_unflatten_index(struct lth_lower *lower, lth_value_id value, lth_sx flat, lth_sx *out_index)
+{
+	const struct lth_type *type = &lower->graph->values[value].type;
+	for (uint32_t axis = type->rank; axis-- > 0;) {
+		lth_sx extent = lth_sx_dim(lower->pool, type->dims[axis]);
+		out_index[axis] = axis == 0 ? flat : lth_sx_op2(lower->pool, LTH_SCALAR_MOD, flat, extent);
+		flat = axis == 0 ? flat : lth_sx_op2(lower->pool, LTH_SCALAR_FLOORDIV, flat, extent);
+	}
+}
+
+/* Is the value in memory as one dense row-major run? */
+static bool row_major(struct lth_lower *lower, lth_value_id value)
+{
+	const struct lth_value *v = &lower->graph->values[value];
+	lth_dim step = lth_dim_const(lower->graph->dims, 1);
+	if (lth_lower_in_group(lower, value) || !lower->accesses[value].strides)
+		return false;
+	for (uint32_t axis = v->type.rank; axis-- > 0;) {
+		int64_t extent;
+		bool one = lth_dim_is_const(lower->graph->dims, v->type.dims[axis], &extent) && extent == 1;
+		if (!one && lower->accesses[value].strides[axis] != step)
+			return false;
+		step = lth_dim_mul(lower->graph->dims, step, v->type.dims[axis]);
+	}
+	return !packed_dtype(v->type.dtype) && lth_compute_dtype(v->type.dtype) != LTH_NUM_DTYPES;
+}
+
+lth_sx lth_read_flat(struct lth_lower *lower, lth_value_id value, lth_sx flat)
+{
+	lth_sx index[LTH_MAX_RANK];
+	const struct lth_value *v = &lower->graph->values[value];
+	int64_t width = (int64_t)lth_dtype_bits(v->type.dtype) / 8;
+	bool single = v->def == LTH_DEF_CONSTANT && v->constant.bytes == width;
+	if (!single && row_major(lower, value))
+		return lth_sx_load(lower->pool, lth_lower_operand(lower, value, false), v->type.dtype, flat);
+	lth_unflatten_index(lower, value, flat, index);
+	return lth_read(lower, value, index);
+}
