@@ -11,7 +11,7 @@ struct lth_lower_target {
 	unsigned vector_bytes; /* 16, 32 or 64 */
 	unsigned registers;    /* vector registers: 16 or 32 */
 	bool fma, dot4;
-	int64_t l2_bytes;
+	int64_t l1_bytes, l2_bytes;
 };
 
 /* A constant in the form that a kernel wants. Equal packings of one value are one. */

@@ -85,4 +85,15 @@ typedef enum lth_code (*lth_reduction_fn)(struct lth_lower *lower, const struct 
 typedef lth_sx (*lth_stage_fn)(struct lth_lower *lower, const struct lth_node *node, uint32_t stage,
 			       const lth_sx *index);
 
+/* A template operator describes its problem (templates/template.h) and which values its operands are; false when no
+ * template could take it. Strides come from lth_lower_strides. */
+struct lth_problem;
+struct lth_problem_values {
+	lth_value_id x, w, r, bias, lengths, initial_h, initial_c, peepholes; /* LTH_NONE: absent */
+};
+typedef bool (*lth_problem_fn)(struct lth_lower *lower, const struct lth_node *node, struct lth_problem *out,
+			       struct lth_problem_values *out_values);
+/* Strides of a value in memory, elements, by logical axis. */
+const lth_dim *lth_lower_strides(struct lth_lower *lower, lth_value_id value);
+
 #endif

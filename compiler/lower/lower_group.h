@@ -16,8 +16,8 @@ struct lth_lower {
 	struct lth_diag *diag;
 	enum lth_code code; /* the first error met inside an element function, which cannot return one */
 
-	/* the anchor, when a template computes it: reads of this value give the ANCHOR leaf */
-	lth_value_id anchor_value;
+	/* the anchor, when a template computes it: reads of its outputs give ANCHOR leaves; else LTH_NONE */
+	lth_node_id anchor;
 	/* kernel operands so far: buffer id of an expression's LOAD = index here = pointer parameter */
 	struct lth_kernel_operand *operands;
 	uint32_t num_operands, cap_operands;
@@ -31,6 +31,8 @@ uint32_t lth_lower_operand(struct lth_lower *lower, lth_value_id value, bool wri
 uint32_t lth_lower_packed(struct lth_lower *lower, struct lth_packed packed, enum lth_dtype memory);
 /* The int parameter that carries a dimension (constants become constants). */
 lth_lv lth_lower_dim(struct lth_lower *lower, lth_dim dim);
+/* A parameter even where the dimension is constant, so that one kernel serves many sizes. */
+lth_lv lth_lower_parameter(struct lth_lower *lower, lth_dim dim);
 /* Flat element address of `value` at `index` in its base storage, relative to its own first element. */
 lth_sx lth_lower_address(struct lth_lower *lower, lth_value_id value, const lth_sx *index);
 bool lth_lower_in_group(const struct lth_lower *lower, lth_value_id value);
@@ -96,6 +98,9 @@ int64_t lth_nest_hint(struct lth_lower *lower, lth_dim extent);
 
 /* The schedules. Fill the kernel's range and grain. */
 enum lth_code lth_lower_map(struct lth_lower *lower, struct lth_kernel_spec *out);
+/* `*out_done` false: no template takes it. */
+enum lth_code lth_lower_template(struct lth_lower *lower, const struct lth_node *node, struct lth_kernel_spec *out,
+				 bool *out_done);
 /* Opens the loops over the parallel range: the first axes of the nest (`num_parallel` of them) as units; sets their axis
  * values. `out` gets range and grain. Close with lth_parallel_end. */
 struct lth_parallel {

@@ -77,6 +77,11 @@ lth_lv lth_lower_dim(struct lth_lower *lower, lth_dim dim)
 	int64_t value;
 	if (lth_dim_is_const(lower->graph->dims, dim, &value))
 		return lth_loop_i64(lower->fn, value);
+	return lth_lower_parameter(lower, dim);
+}
+
+lth_lv lth_lower_parameter(struct lth_lower *lower, lth_dim dim)
+{
 	for (uint32_t i = 0; i < lower->num_ints; i++)
 		if (lower->ints[i] == dim)
 			return lth_loop_int(lower->fn, i);
@@ -179,8 +184,8 @@ lth_sx lth_read(struct lth_lower *lower, lth_value_id value, const lth_sx *index
 	if (v->contents && v->contents->count == 1 && v->contents->dims && v->type.dtype == LTH_DTYPE_I64 &&
 	    v->def != LTH_DEF_INPUT)
 		return lth_sx_dim(lower->pool, v->contents->dims[0]);
-	if (value == lower->anchor_value)
-		return lth_sx_anchor(lower->pool, 0, lth_compute_dtype(v->type.dtype));
+	if (v->def == LTH_DEF_NODE && v->def_id == lower->anchor)
+		return lth_sx_anchor(lower->pool, v->def_index, lth_compute_dtype(v->type.dtype));
 	if (lth_lower_in_group(lower, value)) {
 		const struct lth_node *node = &lower->graph->nodes[v->def_id];
 		if (!node->op->impl || !node->op->impl->element) {
@@ -325,4 +330,9 @@ lth_sx lth_read_flat(struct lth_lower *lower, lth_value_id value, lth_sx flat)
 		return lth_sx_load(lower->pool, lth_lower_operand(lower, value, false), v->type.dtype, flat);
 	lth_unflatten_index(lower, value, flat, index);
 	return lth_read(lower, value, index);
+}
+
+const lth_dim *lth_lower_strides(struct lth_lower *lower, lth_value_id value)
+{
+	return lower->accesses[value].strides;
 }

@@ -37,6 +37,7 @@ struct lth_op_impl {
 	lth_element_fn element;
 	lth_reduction_fn reduction;
 	lth_stage_fn stage;
+	lth_problem_fn problem; /* TEMPLATE: for the templates; `reduction` and `stage` are the generic form */
 	const char *builtin; /* IRREGULAR, OBJECT: the runtime's C kernel */
 };
 
