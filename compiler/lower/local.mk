@@ -1,6 +1,17 @@
 # liblower: scalar expressions, loop IR and what makes it: schedules and templates.
 noinst_LIBRARIES += %D%/liblower.a
 %C%_liblower_a_SOURCES = \
+	%D%/access.c %D%/access.h \
+	%D%/anchor.c \
+	%D%/emit.c \
+	%D%/group.c %D%/kernel.h %D%/lower.h %D%/lower_group.h \
+	%D%/map.c \
+	%D%/nest.c \
+	%D%/parallel.c \
+	%D%/read.c \
+	%D%/reduce.c \
+	%D%/sx.c %D%/sx.h \
+	%D%/sx_index.c \
 	%D%/lanes.c %D%/lanes.h \
 	%D%/lanes_cast.c \
 	%D%/loop.c %D%/loop.h %D%/loop_build.h %D%/loops.def \
