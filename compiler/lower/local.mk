@@ -4,6 +4,7 @@ noinst_LIBRARIES += %D%/liblower.a
 	%D%/access.c %D%/access.h \
 	%D%/anchor.c \
 	%D%/emit.c \
+	%D%/evaluate.c %D%/evaluate.h \
 	%D%/group.c %D%/kernel.h %D%/lower.h %D%/lower_group.h \
 	%D%/map.c \
 	%D%/nest.c \
