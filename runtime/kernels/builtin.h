@@ -52,6 +52,8 @@ lth_builtin_fn lth_builtin_function(enum lth_builtin builtin);
 /* Reading attributes: the value of `key`, or the fallback when it is not there. builtin.c */
 int64_t lth_builtin_int(const struct lth_builtin_call *call, const char *key, int64_t fallback);
 double lth_builtin_real(const struct lth_builtin_call *call, const char *key, double fallback);
+/* Copies the value as text; false when it is not there or does not fit. */
+bool lth_builtin_text_attribute(const struct lth_builtin_call *call, const char *key, char *out, size_t size);
 /* Records a message and returns `error`. */
 int lth_builtin_fail(struct lth_builtin_call *call, enum lth_kernel_error error, const char *format, ...)
 	LTH_PRINTF(3, 4);

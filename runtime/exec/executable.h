@@ -1,0 +1,59 @@
+/* A loaded executable: the verified program and what is worked out about it once, for all contexts.
+ * Thread rule: immutable after loading; any number of contexts, each on its own thread, may share it. */
+#ifndef LTH_EXEC_EXECUTABLE_H
+#define LTH_EXEC_EXECUTABLE_H
+
+#include "api/lathe.h"
+#include "runtime/exec/image.h"
+#include "runtime/program/program.h"
+
+/* Ids of one kind in groups: those of group g are items[start[g] .. start[g + 1]). */
+struct lth_groups {
+	uint32_t *start, *items;
+};
+
+/* What a run checks of each dimension of each input, before anything else. */
+struct lth_input_dim {
+	uint32_t input, axis;
+	uint32_t expr;   /* what the dimension must equal */
+	uint32_t symbol; /* the symbol that it is, else LTH_NONE */
+};
+
+struct lathe_executable {
+	const struct lathe_api *api; /* first: the functions of lathe.h call through it */
+	struct lth_image image;
+	struct lth_arena *arena;
+	const struct lth_program *program;
+
+	struct lth_input_dim *input_dims;
+	uint32_t num_input_dims;
+	uint32_t *shape_symbols; /* the INPUT symbols: their values are a shape signature */
+	uint32_t num_shape_symbols;
+
+	bool *shape_only; /* of each expression: known once the signature is; as LTH_EXPR DATA symbols come later */
+	bool *tensor_shape_only; /* of each tensor: extents and storage size are */
+	struct lth_groups symbol_exprs;   /* of each DATA symbol: expressions over it, in order */
+	struct lth_groups symbol_tensors; /* of each DATA symbol: tensors to check when it is bound */
+	bool has_data_symbols;
+	bool *guard_done; /* of each instruction: a GUARD that the signature has answered for all runs */
+	bool *planned;    /* of each storage: an orientation places it */
+	uint32_t max_tensors, max_ints; /* of an instruction */
+	uint32_t max_depth;             /* of nested loops */
+
+	struct lathe_description description;
+};
+
+/* Decodes and verifies the program of an image, which must outlive the executable. */
+LTH_MUST_CHECK enum lth_code lth_executable_load(const struct lth_image *image,
+						 struct lathe_executable **out_executable, struct lth_diag *diag);
+void lth_executable_unload(struct lathe_executable **executable);
+
+/* The public description of a verified program, in its executable's arena. describe.c */
+LTH_MUST_CHECK enum lth_code lth_executable_describe(struct lathe_executable *executable, struct lth_diag *diag);
+
+/* The dims text of an expression, for people: "2*batch + 1". program_expr_text.c */
+
+/* Fills in an error of the public API from a diag. Returns the code. */
+int lth_error_set(struct lathe_error *error, const struct lth_diag *diag);
+
+#endif
