@@ -20,3 +20,4 @@ noinst_LIBRARIES += %D%/liblower.a
 	%D%/loop_text.c \
 	%D%/narrow.c \
 	%D%/scalar.c %D%/scalars.def %D%/expr.h
+include compiler/lower/templates/local.mk

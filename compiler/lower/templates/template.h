@@ -37,6 +37,8 @@ struct lth_epilogue {
 	/* Convolution and pooling: every tensor the epilogue touches has dense batch and spatial axes (stride of an axis =
 	 * extent times stride of the next), so index (0, c, 0, p) with p the flat pixel number is as good as (n, c, y, x). */
 	bool flat_pixels;
+	/* Operations an element, roughly. A dear tail is written once a row instead of once a register (compile time). */
+	unsigned cost;
 };
 
 struct lth_emit {

@@ -1,0 +1,57 @@
+/* Small pieces of loop IR that every template needs. */
+#include "compiler/lower/templates/internal.h"
+
+lth_lv lth_t_zero(struct lth_loop_fn *fn, enum lth_dtype dtype, unsigned lanes)
+{
+	lth_lv zero = lth_loop_const_f(fn, dtype, 0);
+	return lanes == 1 ? zero : lth_loop_splat(fn, zero, lanes);
+}
+
+lth_lv lth_t_inside(struct lth_loop_fn *fn, lth_lv index, lth_lv limit)
+{
+	return t_lt(fn, lth_loop_bitcast(fn, index, LTH_DTYPE_U64), lth_loop_bitcast(fn, limit, LTH_DTYPE_U64));
+}
+
+bool lth_t_is(struct lth_dims *dims, lth_dim dim, int64_t value)
+{
+	int64_t constant;
+	return lth_dim_is_const(dims, dim, &constant) && constant == value;
+}
+
+lth_lv lth_t_stride(struct lth_emit *emit, lth_dim dim)
+{
+	if (lth_t_is(emit->dims, dim, 0))
+		return lth_loop_i64(emit->fn, 0);
+	if (lth_t_is(emit->dims, dim, 1))
+		return lth_loop_i64(emit->fn, 1);
+	return lth_t_param(emit, dim);
+}
+
+int64_t lth_t_likely(struct lth_dims *dims, lth_dim dim)
+{
+	int64_t value;
+	return lth_dim_is_const(dims, dim, &value) || lth_dim_eval_hint(dims, dim, &value) ? value : 1;
+}
+
+lth_dim lth_t_min_units(struct lth_dims *dims, lth_dim flops_per_unit)
+{
+	enum { WORTH_A_THREAD = 2000000 }; /* about 20 us of one core */
+	int64_t flops = lth_t_likely(dims, flops_per_unit);
+	return lth_dim_const(dims, flops < 1 ? WORTH_A_THREAD : 1 + (WORTH_A_THREAD - 1) / flops);
+}
+
+void lth_t_unflatten(struct lth_loop_fn *fn, lth_lv flat, const lth_lv *extents, uint32_t count, lth_lv *out)
+{
+	for (uint32_t axis = count; axis-- > 1;) {
+		out[axis] = t_rem(fn, flat, extents[axis]);
+		flat = t_div(fn, flat, extents[axis]);
+	}
+	if (count)
+		out[0] = flat;
+}
+
+bool lth_t_loads_as(enum lth_dtype memory, enum lth_dtype compute)
+{
+	return lth_dtype_bits(memory) >= 8 && lth_dtype_class(memory) == LTH_CLASS_FLOAT &&
+	       lth_compute_dtype(memory) == compute;
+}

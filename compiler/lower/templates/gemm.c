@@ -1,0 +1,140 @@
+/* Matrix products of any rank: batch axes, row axes of A, one axis of K, columns of B, all with strides, so that
+ * transposed operands and broadcast batches are the same code. Constant B is packed in panels at compile time; computed B
+ * is read in place where its columns are contiguous, else packed panel by panel on the way. */
+#include "compiler/lower/templates/internal.h"
+
+struct gemm {
+	const struct lth_gemm *problem;
+	lth_lv row_stride[LTH_MAX_TEMPLATE_AXES], batch_stride[LTH_MAX_TEMPLATE_AXES], k_step; /* k_step NONE: 1 */
+	bool dense; /* the rows of A follow each other without a gap */
+};
+
+/* B's packing, when everything about it is known: at most one batch axis may have weights of its own. */
+static bool gemm_pack(struct lth_dims *dims, const struct lth_machine *machine, const struct lth_problem *problem,
+		      struct lth_pack *out)
+{
+	const struct lth_gemm *gemm = &problem->gemm;
+	struct lth_pack pack = {.kind = LTH_PACK_PANELS, .dtype = gemm->b.memory, .groups = 1, .gates = 1, .num_k = 1};
+	uint32_t own = 0;
+	if (!gemm->b.constant || !lth_dim_is_const(dims, gemm->k, &pack.k[0].extent) ||
+	    !lth_dim_is_const(dims, gemm->b_k_stride, &pack.k[0].stride) ||
+	    !lth_dim_is_const(dims, gemm->n, &pack.columns) ||
+	    !lth_dim_is_const(dims, gemm->b_n_stride, &pack.column_stride))
+		return false;
+	for (uint32_t axis = 0; axis < gemm->num_batch; axis++) {
+		const struct lth_gemm_axis *batch = &gemm->batch[axis];
+		if (lth_t_is(dims, batch->b_stride, 0))
+			continue;
+		if (own++ || !lth_dim_is_const(dims, batch->extent, &pack.groups) ||
+		    !lth_dim_is_const(dims, batch->b_stride, &pack.group_stride))
+			return false;
+	}
+	struct lth_tile full = lth_tile_full(machine, problem->compute), tail;
+	pack.panel = lth_tile_width(&full);
+	if (lth_tiles_tail(machine, problem->compute, pack.columns, &tail))
+		pack.tail = lth_tile_width(&tail);
+	*out = pack;
+	return true;
+}
+
+bool lth_gemm_plan(struct lth_dims *dims, const struct lth_machine *machine, const struct lth_problem *problem,
+		   struct lth_template_plan *out)
+{
+	const struct lth_gemm *gemm = &problem->gemm;
+	if (!lth_t_loads_as(gemm->a.memory, problem->compute) || !lth_t_loads_as(gemm->b.memory, problem->compute))
+		return false;
+	out->flops = lth_dim_mul(dims, lth_dim_const(dims, 2), lth_dim_mul(dims, gemm->k, gemm->n));
+	for (uint32_t axis = 0; axis < gemm->num_batch; axis++)
+		out->flops = lth_dim_mul(dims, out->flops, gemm->batch[axis].extent);
+	for (uint32_t axis = 0; axis < gemm->num_rows; axis++)
+		out->flops = lth_dim_mul(dims, out->flops, gemm->rows[axis].extent);
+	if (gemm_pack(dims, machine, problem, &out->packs[0]))
+		out->variant = LTH_PANELS_PACKED;
+	else
+		out->variant = lth_t_is(dims, gemm->b_n_stride, 1) ? LTH_PANELS_IN_PLACE : LTH_PANELS_GATHERED;
+	return true;
+}
+
+static void gemm_accumulate(struct lth_tiles *tiles, const struct lth_tile *tile, unsigned rows, lth_lv *acc)
+{
+	struct lth_loop_fn *fn = tiles->emit->fn;
+	const struct gemm *gemm = tiles->context;
+	enum lth_dtype memory = gemm->problem->a.memory;
+	lth_lv base = gemm->problem->a.pointer;
+	struct lth_tile_rows a = {.step = {gemm->k_step}, .memory = memory, .ahead = LTH_LV_NONE};
+	for (uint32_t axis = 0; axis < tiles->num_batch; axis++)
+		base = lth_loop_offset(fn, base, t_mul(fn, tiles->batch_index[axis], gemm->batch_stride[axis]), memory);
+	for (unsigned r = 0; r < rows; r++) {
+		lth_lv offset = lth_loop_i64(fn, 0);
+		for (uint32_t axis = 0; axis < tiles->num_rows; axis++)
+			offset = t_add(fn, offset, t_mul(fn, tiles->row_index[r][axis], gemm->row_stride[axis]));
+		a.pointer[r] = lth_loop_offset(fn, base, offset, memory);
+	}
+	a.steps = gemm->k_step == LTH_LV_NONE ? LTH_STEP_ADJACENT : LTH_STEP_SHARED;
+	if (gemm->dense)
+		a.ahead = lth_loop_offset(fn, a.pointer[0], t_mul_const(fn, gemm->row_stride[0], rows), memory);
+	lth_tile_dot(tiles, tile, rows, &a, tiles->panel, tiles->depth_value, acc);
+}
+
+static void gemm_index(struct lth_tiles *tiles, const lth_lv *row, lth_lv column, lth_lv *out)
+{
+	const struct gemm *gemm = tiles->context;
+	uint32_t at = 0;
+	for (uint32_t axis = 0; axis < tiles->num_batch; axis++)
+		out[at++] = tiles->batch_index[axis];
+	for (uint32_t axis = 0; axis < gemm->problem->num_rows; axis++)
+		out[at++] = row[axis];
+	out[at] = column;
+}
+
+static void gemm_finish(struct lth_tiles *tiles, const lth_lv *row, lth_lv column, lth_lv value, unsigned lanes, lth_lv mask)
+{
+	const struct gemm *gemm = tiles->context;
+	const struct lth_epilogue *epilogue = tiles->emit->epilogue;
+	lth_lv index[2 * LTH_MAX_TEMPLATE_AXES + 1];
+	gemm_index(tiles, row, column, index);
+	epilogue->apply(epilogue->context, 0, index, tiles->num_batch + gemm->problem->num_rows, value, lanes, mask);
+}
+
+static void gemm_prefetch(struct lth_tiles *tiles, const lth_lv *row, lth_lv column)
+{
+	const struct lth_epilogue *epilogue = tiles->emit->epilogue;
+	lth_lv index[2 * LTH_MAX_TEMPLATE_AXES + 1];
+	gemm_index(tiles, row, column, index);
+	epilogue->prefetch(epilogue->context, 0, index);
+}
+
+void lth_gemm_emit(struct lth_emit *emit, const struct lth_problem *problem, const struct lth_template_plan *plan)
+{
+	const struct lth_gemm *p = &problem->gemm;
+	struct lth_dims *dims = emit->dims;
+	struct gemm gemm = {.problem = p, .k_step = LTH_LV_NONE};
+	struct lth_tiles tiles = {
+		.emit = emit, .compute = problem->compute, .b_memory = p->b.memory,
+		.panels = (enum lth_panels)plan->variant, .num_batch = p->num_batch,
+		.num_rows = p->num_rows ? p->num_rows : 1, .num_k = 1, .columns = p->n, .depth = p->k, .b = p->b.pointer,
+		.b_n_stride = p->b_n_stride, .extra_scratch = LTH_DIM_NONE, .context = &gemm,
+		.accumulate = gemm_accumulate, .finish = gemm_finish,
+		.prefetch = emit->epilogue->prefetch ? gemm_prefetch : NULL,
+	};
+	tiles.rows[0] = lth_dim_const(dims, 1);
+	tiles.b_k[0] = p->k;
+	tiles.b_k_stride[0] = p->b_k_stride;
+	gemm.row_stride[0] = lth_loop_i64(emit->fn, 0);
+	for (uint32_t axis = 0; axis < p->num_batch; axis++) {
+		bool own = !lth_t_is(dims, p->batch[axis].b_stride, 0);
+		tiles.batch[axis] = p->batch[axis].extent;
+		tiles.b_batch_stride[axis] = tiles.panels == LTH_PANELS_PACKED ? lth_dim_const(dims, own)
+									      : p->batch[axis].b_stride;
+		gemm.batch_stride[axis] = lth_t_stride(emit, p->batch[axis].a_stride);
+	}
+	for (uint32_t axis = 0; axis < p->num_rows; axis++) {
+		tiles.rows[axis] = p->rows[axis].extent;
+		gemm.row_stride[axis] = lth_t_stride(emit, p->rows[axis].a_stride);
+	}
+	if (!lth_t_is(dims, p->a_k_stride, 1))
+		gemm.k_step = lth_t_stride(emit, p->a_k_stride);
+	else
+		gemm.dense = p->num_rows == 1 && lth_dim_equal(dims, p->rows[0].a_stride, p->k) == LTH_YES;
+	lth_tiles_emit(&tiles);
+}

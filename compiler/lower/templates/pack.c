@@ -1,0 +1,84 @@
+/* Packing of constant weights at compile time, and its identity. Elements are moved, never converted: any type of 1, 2,
+ * 4 or 8 bytes. */
+#include "compiler/lower/templates/internal.h"
+#include "runtime/base/checked.h"
+
+#include <string.h>
+
+static int64_t pack_depth(const struct lth_pack *pack)
+{
+	int64_t depth = 1;
+	for (uint32_t i = 0; i < pack->num_k; i++)
+		depth *= pack->k[i].extent;
+	return depth;
+}
+
+/* Columns of a group with padding, the gates together. */
+static int64_t pack_width(const struct lth_pack *pack)
+{
+	int64_t units = pack->panel / pack->gates;
+	return pack->columns / units * pack->panel + pack->tail;
+}
+
+bool lth_pack_bytes(const struct lth_pack *pack, int64_t *out_bytes)
+{
+	int64_t bytes = lth_dtype_bits(pack->dtype) / 8;
+	for (uint32_t i = 0; i < pack->num_k; i++)
+		if (!lth_mul_i64(bytes, pack->k[i].extent, &bytes))
+			return false;
+	if (pack->columns > INT64_MAX - pack->panel - pack->tail || !lth_mul_i64(bytes, pack_width(pack), &bytes) ||
+	    !lth_mul_i64(bytes, pack->groups, &bytes))
+		return false;
+	*out_bytes = bytes;
+	return true;
+}
+
+/* One panel: `width` columns side by side for each k. column c of the panel is unit first + c % units of gate c / units. */
+static char *pack_panel(const struct lth_pack *pack, const char *source, int64_t group, int64_t first, int64_t width,
+			char *out)
+{
+	int64_t size = lth_dtype_bits(pack->dtype) / 8, units = width / pack->gates;
+	int64_t index[LTH_MAX_TEMPLATE_AXES] = {0}, at = pack->source_offset + group * pack->group_stride;
+	for (int64_t k = 0, depth = pack_depth(pack); k < depth; k++) {
+		for (int64_t c = 0; c < width; c++, out += size) {
+			int64_t unit = first + c % units;
+			if (unit < pack->columns)
+				memcpy(out, source + (at + c / units * pack->gate_stride + unit * pack->column_stride) * size,
+				       (size_t)size);
+			else
+				memset(out, 0, (size_t)size);
+		}
+		for (uint32_t axis = pack->num_k; axis-- > 0;) {
+			at += pack->k[axis].stride;
+			if (++index[axis] < pack->k[axis].extent)
+				break;
+			at -= pack->k[axis].stride * index[axis];
+			index[axis] = 0;
+		}
+	}
+	return out;
+}
+
+void lth_pack_run(const struct lth_pack *pack, const void *source, void *packed)
+{
+	char *out = packed;
+	int64_t units = pack->panel / pack->gates;
+	for (int64_t group = 0; group < pack->groups; group++) {
+		int64_t first = 0;
+		for (; first + units <= pack->columns; first += units)
+			out = pack_panel(pack, source, group, first, pack->panel, out);
+		if (pack->tail)
+			out = pack_panel(pack, source, group, first, pack->tail, out);
+	}
+}
+
+void lth_pack_text(const struct lth_pack *pack, struct lth_buf *out)
+{
+	lth_buf_printf(out, "%s %s groups %lld:%lld columns %lld:%lld gates %lld:%lld offset %lld panel %lld tail %lld k",
+		       pack->kind == LTH_PACK_WINOGRAD ? "winograd" : "panels", lth_dtype_text(pack->dtype),
+		       (long long)pack->groups, (long long)pack->group_stride, (long long)pack->columns,
+		       (long long)pack->column_stride, (long long)pack->gates, (long long)pack->gate_stride,
+		       (long long)pack->source_offset, (long long)pack->panel, (long long)pack->tail);
+	for (uint32_t i = 0; i < pack->num_k; i++)
+		lth_buf_printf(out, " %lld:%lld", (long long)pack->k[i].extent, (long long)pack->k[i].stride);
+}
