@@ -110,6 +110,139 @@ START_TEST(every_strategy_makes_valid_plans)
 }
 END_TEST
 
+/* The least height by trying every order with every buffer at its lowest place in that order: some order gives an
+ * optimal plan, because the buffers of one can be pushed down in the order of their offsets. */
+static int64_t lowest(const struct lth_buffer *buffers, size_t count, const int64_t *sizes, int64_t *offsets,
+		      unsigned placed, int64_t height, int64_t best)
+{
+	if (height >= best)
+		return best;
+	if (placed == (1u << count) - 1)
+		return height;
+	for (size_t i = 0; i < count; i++) {
+		if (placed & 1u << i)
+			continue;
+		int64_t at = 0;
+		for (bool moved = true; moved && buffers[i].fixed_offset < 0;) {
+			moved = false;
+			at = (at + buffers[i].alignment - 1) / buffers[i].alignment * buffers[i].alignment;
+			for (size_t k = 0; k < count; k++) {
+				bool together = buffers[k].lower < buffers[i].upper && buffers[i].lower < buffers[k].upper;
+				if ((placed & 1u << k) && together && offsets[k] < at + sizes[i] &&
+				    at < offsets[k] + sizes[k]) {
+					at = offsets[k] + sizes[k];
+					moved = true;
+				}
+			}
+		}
+		offsets[i] = at;
+		int64_t top = at + sizes[i];
+		best = lowest(buffers, count, sizes, offsets, placed | 1u << i, top > height ? top : height, best);
+	}
+	return best;
+}
+
+static int64_t brute_force(const struct lth_buffer *buffers, size_t count)
+{
+	int64_t granule = 0, sizes[8], offsets[8], height = 0;
+	unsigned placed = 0;
+	for (size_t i = 0; i < count; i++)
+		for (int64_t a = buffers[i].alignment; a != 0;) {
+			int64_t rest = granule % a;
+			granule = a;
+			a = rest;
+		}
+	for (size_t i = 0; i < count; i++) {
+		sizes[i] = buffers[i].size ? buffers[i].size : buffers[i].alignment;
+		sizes[i] = (sizes[i] + granule - 1) / granule * granule;
+		if (buffers[i].fixed_offset < 0)
+			continue;
+		placed |= 1u << i;
+		offsets[i] = buffers[i].fixed_offset;
+		height = offsets[i] + sizes[i] > height ? offsets[i] + sizes[i] : height;
+	}
+	return lowest(buffers, count, sizes, offsets, placed, height, INT64_MAX);
+}
+
+START_TEST(exact_equals_brute_force)
+{
+	uint64_t state = base_seed() + 1;
+	struct lth_buffer buffers[8];
+	for (int round = 0; round < 3000; round++) {
+		struct shape shape = {.count = (size_t)between(&state, 1, 7),
+				      .steps = between(&state, 2, 8),
+				      .longest = between(&state, 1, 5),
+				      .largest = between(&state, 1, 12),
+				      .alignments = round % 3 == 1,
+				      .fixed = round % 5 == 2,
+				      .zeros = round % 7 == 3};
+		make(&state, &shape, buffers);
+		struct lth_plan_result result = plan(buffers, shape.count, LTH_PLAN_EXACT, 0, (uint64_t)round);
+		verify(buffers, shape.count, &result);
+		ck_assert_msg(result.certificate != LTH_CERTIFICATE_ANYTIME, "round %d: %s (LATHE_SEED=%" PRIu64 ")",
+			      round, result.certificate_text, base_seed());
+		int64_t least = brute_force(buffers, shape.count);
+		ck_assert_msg(result.height == least, "round %d: %" PRId64 " for %" PRId64 " (LATHE_SEED=%" PRIu64 ")",
+			      round, result.height, least, base_seed());
+		if (least > result.live_bound_bytes && shape.alignments == false && shape.fixed == false) {
+			struct lth_plan_options options = {.strategy = LTH_PLAN_EXACT, .capacity = least - 1};
+			struct lth_plan_result missed = {0};
+			struct lth_diag diag = {0};
+			ck_assert_int_eq((int)lth_plan(buffers, shape.count, &options, &missed, &diag), LTH_OK);
+			ck_assert_int_ge(missed.height, least);
+			ck_assert_int_eq(missed.certificate, LTH_CERTIFICATE_EXHAUSTED);
+			lth_plan_result_free(&missed);
+		}
+		lth_plan_result_free(&result);
+	}
+}
+END_TEST
+
+/* A rectangle of steps by bytes cut again and again at random, across or along: its pieces pack with no waste. */
+static size_t cut(uint64_t *state, int64_t steps, int64_t bytes, size_t pieces, struct lth_buffer *buffers)
+{
+	size_t count = 1;
+	buffers[0] = (struct lth_buffer){0, steps, bytes, 1, -1};
+	for (int tries = 0; count < pieces && tries < 100000; tries++) {
+		struct lth_buffer *piece = &buffers[(size_t)between(state, 0, (int64_t)count - 1)];
+		struct lth_buffer *other = &buffers[count];
+		*other = *piece;
+		if (next(state) % 2 && piece->upper - piece->lower > 1) {
+			other->lower = between(state, piece->lower + 1, piece->upper - 1);
+			piece->upper = other->lower;
+			count++;
+		} else if (piece->size > 1) {
+			other->size = between(state, 1, piece->size - 1);
+			piece->size -= other->size;
+			count++;
+		}
+	}
+	for (size_t i = count; i > 1; i--) {
+		size_t k = (size_t)between(state, 0, (int64_t)i - 1);
+		struct lth_buffer swapped = buffers[i - 1];
+		buffers[i - 1] = buffers[k];
+		buffers[k] = swapped;
+	}
+	return count;
+}
+
+START_TEST(perfect_packings_are_found)
+{
+	uint64_t state = base_seed() + 2;
+	struct lth_buffer buffers[64];
+	for (int round = 0; round < 40; round++) {
+		size_t count = cut(&state, 40, 1000, 12 + (size_t)round % 30, buffers);
+		struct lth_plan_result result = plan(buffers, count, LTH_PLAN_EXACT, 200000, 1);
+		verify(buffers, count, &result);
+		ck_assert_int_eq(result.live_bound_bytes, 1000);
+		ck_assert_msg(result.height == 1000, "round %d: %s (LATHE_SEED=%" PRIu64 ")", round,
+			      result.certificate_text, base_seed());
+		ck_assert_str_eq(result.certificate_text, "optimal: arena equals live bound");
+		lth_plan_result_free(&result);
+	}
+}
+END_TEST
+
 START_TEST(the_checker_finds_every_corruption)
 {
 	uint64_t state = base_seed() + 3;
@@ -226,6 +359,26 @@ START_TEST(wrong_buffers_are_refused)
 }
 END_TEST
 
+START_TEST(a_fixed_top_is_a_certificate)
+{
+	struct lth_buffer buffers[] = {{0, 4, 8, 1, 100}, {0, 4, 50, 1, -1}, {2, 5, 60, 1, -1}};
+	struct lth_plan_result result = plan(buffers, 3, LTH_PLAN_EXACT, 0, 0);
+	verify(buffers, 3, &result);
+	ck_assert_int_eq(result.height, 158);
+	ck_assert_int_eq(result.certificate, LTH_CERTIFICATE_EXHAUSTED);
+	lth_plan_result_free(&result);
+	buffers[2].size = 50;
+	result = plan(buffers, 3, LTH_PLAN_EXACT, 0, 0);
+	ck_assert_int_eq(result.height, 108);
+	ck_assert_int_eq(result.certificate, LTH_CERTIFICATE_LIVE_BOUND);
+	lth_plan_result_free(&result);
+	buffers[2].size = 10;
+	result = plan(buffers, 3, LTH_PLAN_EXACT, 0, 0);
+	ck_assert_int_eq(result.certificate, LTH_CERTIFICATE_FIXED_TOP);
+	lth_plan_result_free(&result);
+}
+END_TEST
+
 static bool always(void *context)
 {
 	++*(int *)context;
@@ -274,10 +427,13 @@ int main(void)
 	TCase *tests = tcase_create("plan");
 	tcase_set_timeout(tests, 300);
 	tcase_add_test(tests, every_strategy_makes_valid_plans);
+	tcase_add_test(tests, exact_equals_brute_force);
+	tcase_add_test(tests, perfect_packings_are_found);
 	tcase_add_test(tests, the_checker_finds_every_corruption);
 	tcase_add_test(tests, the_checker_says_what_is_wrong);
 	tcase_add_test(tests, sizes_have_64_bits);
 	tcase_add_test(tests, wrong_buffers_are_refused);
+	tcase_add_test(tests, a_fixed_top_is_a_certificate);
 	tcase_add_test(tests, a_plan_can_be_cancelled);
 	tcase_add_test(tests, many_buffers);
 	suite_add_tcase(suite, tests);

@@ -84,9 +84,9 @@ int64_t lth_plan_greedy(const struct lth_plan_problem *problem, struct lth_plan_
 enum lth_code lth_plan_portfolio(const struct lth_plan_problem *problem, struct lth_plan_decoder *decoder,
 				 struct lth_plan_budget *budget, int64_t goal, int64_t *height, int64_t *offsets);
 
-/* minimise.c: lowers `*height` and `offsets` by searches at chosen heights. Stops at `goal`. True when a complete search
- * proved that nothing is lower. */
-bool lth_plan_minimise(const struct lth_plan_problem *problem, uint64_t seed, int64_t goal, bool fit_only,
+/* minimise.c: lowers `*height` and `offsets` by searches at chosen heights. Stops at `goal`. Returns the height
+ * below which nothing is, as far as is proved. */
+int64_t lth_plan_minimise(const struct lth_plan_problem *problem, uint64_t seed, int64_t goal, bool fit_only,
 		       struct lth_plan_budget *budget, int64_t *height, int64_t *offsets);
 
 /* search.c: is there a plan of at most `height`? */

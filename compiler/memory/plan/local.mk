@@ -2,6 +2,8 @@
 noinst_LIBRARIES += %D%/libplan.a %D%/libplanjson.a
 %C%_libplan_a_SOURCES = \
 	%D%/plan.h %D%/internal.h %D%/plan_strategies.def %D%/plan_orders.def \
+	%D%/search.h \
+	%D%/branch.c \
 	%D%/check.c \
 	%D%/csv.c \
 	%D%/decode.c \
@@ -9,6 +11,8 @@ noinst_LIBRARIES += %D%/libplan.a %D%/libplanjson.a
 	%D%/plan.c \
 	%D%/portfolio.c \
 	%D%/problem.c \
+	%D%/search.c \
+	%D%/state.c \
 	%D%/table.c
 %C%_libplanjson_a_SOURCES = %D%/plan_json.c %D%/plan_json.h
 %C%_libplanjson_a_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)

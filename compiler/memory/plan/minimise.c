@@ -1,9 +1,79 @@
-/* Lowers a plan by complete searches at chosen heights. The search itself follows; until then nothing is lowered. */
+/* Lowers a plan by searches at chosen heights. The bound comes first, with a third of the effort: most plans that can be
+ * improved at all can be brought to it. If that gives no answer, steps of a quarter of what is left between the best plan
+ * and what is proved unreachable, halved after each search that gives no answer. Thread rule: reentrant. */
 #include "compiler/memory/plan/internal.h"
 
-bool lth_plan_minimise(const struct lth_plan_problem *problem, uint64_t seed, int64_t goal, bool fit_only,
+#include <stdlib.h>
+#include <string.h>
+
+struct descent {
+	const struct lth_plan_problem *problem;
+	struct lth_plan_search *search;
+	struct lth_plan_budget *budget;
+	int64_t *height, *offsets; /* the best plan */
+	int64_t *trial;
+	int64_t refuted; /* every height below is proved out of reach */
+};
+
+/* One search at `target` with at most `nodes`; takes a plan over if it is found, or what it proves. */
+static enum lth_plan_answer attempt(struct descent *descent, int64_t target, int64_t nodes)
+{
+	const struct lth_plan_problem *problem = descent->problem;
+	enum lth_plan_answer answer =
+		lth_plan_search_run(descent->search, target, nodes, descent->budget, descent->trial);
+	if (answer == LTH_PLAN_NONE)
+		descent->refuted = target + 1;
+	if (answer != LTH_PLAN_FOUND)
+		return answer;
+	*descent->height = problem->fixed_top;
+	for (uint32_t i = 0; i < problem->count; i++) {
+		int64_t top = descent->trial[i] + problem->items[i].size;
+		*descent->height = top > *descent->height ? top : *descent->height;
+	}
+	memcpy(descent->offsets, descent->trial, problem->count * sizeof(*descent->offsets));
+	return answer;
+}
+
+static int64_t nodes_left(const struct lth_plan_budget *budget)
+{
+	return budget->cut_short || budget->is_cancelled ? 0 : budget->limit - budget->nodes;
+}
+
+static void step_down(struct descent *descent)
+{
+	int64_t step = (*descent->height - descent->refuted) / 4;
+	while (nodes_left(descent->budget) > 0 && descent->refuted < *descent->height) {
+		step = step > 0 ? step : 1;
+		int64_t target = *descent->height - step;
+		target = target > descent->refuted ? target : descent->refuted;
+		int64_t share = nodes_left(descent->budget) / 3, least = 4 * (int64_t)descent->problem->count;
+		enum lth_plan_answer answer = attempt(descent, target, share > least ? share : nodes_left(descent->budget));
+		if (answer == LTH_PLAN_UNKNOWN)
+			step = step / 2 < *descent->height - target ? step / 2 : (*descent->height - target) / 2;
+		else
+			step = (*descent->height - descent->refuted) / 4;
+	}
+}
+
+int64_t lth_plan_minimise(const struct lth_plan_problem *problem, uint64_t seed, int64_t goal, bool fit_only,
 		       struct lth_plan_budget *budget, int64_t *height, int64_t *offsets)
 {
-	(void)problem, (void)seed, (void)goal, (void)fit_only, (void)budget, (void)height, (void)offsets;
-	return false;
+	struct descent descent = {
+		.problem = problem,
+		.search = lth_plan_search_create(problem, seed),
+		.budget = budget,
+		.height = height,
+		.offsets = offsets,
+		.trial = malloc((problem->count ? problem->count : 1) * sizeof(*descent.trial)),
+		.refuted = problem->floor,
+	};
+	if (descent.search && descent.trial) {
+		if (fit_only)
+			attempt(&descent, goal, nodes_left(budget));
+		else if (attempt(&descent, goal, nodes_left(budget) / 3) != LTH_PLAN_FOUND)
+			step_down(&descent);
+	}
+	lth_plan_search_destroy(&descent.search);
+	free(descent.trial);
+	return descent.refuted < *height ? descent.refuted : *height;
 }

@@ -16,7 +16,7 @@ struct run {
 	struct lth_plan_decoder *decoder;
 	struct lth_plan_budget budget;
 	int64_t *offsets, height;
-	bool exhausted;
+	int64_t proved; /* no plan is lower */
 };
 
 bool lth_plan_charge(struct lth_plan_budget *budget, int64_t nodes)
@@ -80,8 +80,8 @@ static enum lth_code exact(struct run *run, struct lth_diag *diag)
 	if (lth_plan_portfolio(problem, run->decoder, &run->budget, goal, &run->height, run->offsets) != LTH_OK)
 		return no_memory(run, diag);
 	if (run->height > goal && run->budget.nodes < run->budget.limit)
-		run->exhausted = lth_plan_minimise(problem, run->options->seed, goal, fit_only, &run->budget,
-						   &run->height, run->offsets);
+		run->proved = lth_plan_minimise(problem, run->options->seed, goal, fit_only, &run->budget,
+						&run->height, run->offsets);
 	return LTH_OK;
 }
 
@@ -123,7 +123,7 @@ static void certify(const struct run *run, struct lth_plan_result *result)
 	} else if (run->height == problem->fixed_top) {
 		result->certificate = LTH_CERTIFICATE_FIXED_TOP;
 		snprintf(text, size, "optimal: arena equals the top of a fixed buffer");
-	} else if (run->exhausted) {
+	} else if (run->height == run->proved) {
 		result->certificate = LTH_CERTIFICATE_EXHAUSTED;
 		snprintf(text, size, "optimal: search exhausted (%lld nodes)", (long long)run->budget.nodes);
 	} else {
@@ -176,6 +176,7 @@ static enum lth_code prepare(struct run *run, struct lth_arena *arena, const str
 				     "buffer %u at %lld and buffer %u at %lld share a step and a byte", first,
 				     (long long)buffers[first].fixed_offset, second,
 				     (long long)buffers[second].fixed_offset);
+	run->proved = run->problem.floor;
 	start_budget(run->options, &run->budget);
 	return LTH_OK;
 }
@@ -188,6 +189,7 @@ static void finish(const struct run *run, struct lth_plan_result *out_result)
 		result.offsets[i] *= problem->unit;
 	result.height = run->height * problem->unit;
 	result.live_bound_bytes = problem->live_bound * problem->unit;
+	result.lower_bound_bytes = run->proved * problem->unit;
 	result.naive_bytes = problem->naive * problem->unit;
 	result.nodes = run->budget.nodes;
 	result.cut_short = run->budget.cut_short;

@@ -56,6 +56,7 @@ struct lth_plan_options {
 struct lth_plan_result {
 	int64_t *offsets; /* one a buffer; owned */
 	int64_t height, live_bound_bytes, naive_bytes;
+	int64_t lower_bound_bytes; /* no plan is lower: the live bound, or what fixed buffers and the search prove */
 	enum lth_plan_certificate certificate;
 	char certificate_text[96];
 	int64_t nodes; /* effort spent */

@@ -303,12 +303,15 @@ static enum lth_code run_plan(const struct lth_plan_table *table, const struct l
 		return lth_diag_fail(diag, code, reason.place, reason.expected, reason.advice, "%s", reason.found);
 	if (options->capacity == 0 || out_result->height <= options->capacity)
 		return LTH_OK;
-	char expected[160];
-	snprintf(expected, sizeof(expected), "at least the height reached, %" PRId64 " (live bound %" PRId64 ")",
-		 out_result->height, out_result->live_bound_bytes);
+	bool proved = out_result->lower_bound_bytes > options->capacity;
+	char expected[200];
+	snprintf(expected, sizeof(expected),
+		 "at least the height reached, %" PRId64 " (live bound %" PRId64 ", proved to need %" PRId64 ")",
+		 out_result->height, out_result->live_bound_bytes, out_result->lower_bound_bytes);
 	code = lth_diag_fail(diag, LTH_BUDGET_UNREACHABLE, "capacity", expected,
-			     out_result->certificate == LTH_CERTIFICATE_ANYTIME ? "or more effort" : NULL,
-			     "%" PRId64 "; %s", options->capacity, out_result->certificate_text);
+			     proved ? NULL : "or ask for more effort, or another seed",
+			     "%" PRId64 ", which %s after %" PRId64 " nodes", options->capacity,
+			     proved ? "is proved out of reach" : "was not reached", out_result->nodes);
 	lth_plan_result_free(out_result);
 	return code;
 }
