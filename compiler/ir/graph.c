@@ -75,6 +75,18 @@ lth_node_id lth_graph_find_node(const struct lth_graph *graph, const char *name)
 	return find_name(graph, &graph->names->nodes, name);
 }
 
+void lth_graph_exchange_names(struct lth_graph *graph, lth_value_id a, lth_value_id b)
+{
+	struct lth_name_table *table = &graph->names->values;
+	uint32_t slot_a = name_slot(graph, table, graph->values[a].name);
+	uint32_t slot_b = name_slot(graph, table, graph->values[b].name);
+	const char *name = graph->values[a].name;
+	graph->values[a].name = graph->values[b].name;
+	graph->values[b].name = name;
+	table->slots[slot_a] = b + 1;
+	table->slots[slot_b] = a + 1;
+}
+
 /* ---- building ---- */
 
 struct lth_graph *lth_graph_create(struct lth_arena *arena)

@@ -149,6 +149,8 @@ bool lth_graph_output(struct lth_graph *graph, lth_region_id region, lth_value_i
 /* By name, or LTH_NONE. */
 lth_value_id lth_graph_find_value(const struct lth_graph *graph, const char *name);
 lth_node_id lth_graph_find_node(const struct lth_graph *graph, const char *name);
+/* For passes that put one value in another's place. */
+void lth_graph_exchange_names(struct lth_graph *graph, lth_value_id a, lth_value_id b);
 /* Appends a node to the region (or inserts it before position `at` with _insert); copies the lists; outputs get their
  * definition set. */
 lth_node_id lth_graph_node(struct lth_graph *graph, lth_region_id region, const struct lth_op *op, const char *name,

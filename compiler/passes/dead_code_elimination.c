@@ -34,22 +34,6 @@ static void count_region(const struct lth_graph *graph, lth_region_id region, ui
 		uses[graph->regions[region].outputs[k]] += step;
 }
 
-static void delete_regions(struct lth_graph *graph, lth_node_id id)
-{
-	for (uint32_t a = 0; a < graph->nodes[id].num_attrs; a++) {
-		if (graph->nodes[id].attrs[a].kind != LTH_ATTR_REGION)
-			continue;
-		struct lth_region *region = &graph->regions[graph->nodes[id].attrs[a].id];
-		for (uint32_t i = 0; i < region->num_nodes; i++) {
-			if (graph->nodes[region->nodes[i]].deleted)
-				continue;
-			delete_regions(graph, region->nodes[i]);
-			lth_graph_delete_node(graph, region->nodes[i]);
-		}
-		region->num_outputs = 0;
-	}
-}
-
 static bool any_output_read(const struct lth_node *node, const uint32_t *uses)
 {
 	for (uint32_t k = 0; k < node->num_outputs; k++)
@@ -83,7 +67,6 @@ static void sweep_region(struct lth_graph *graph, lth_region_id region, uint32_t
 			continue;
 		if (!any_output_read(node, uses)) {
 			count_node(graph, node, uses, UINT32_MAX);
-			delete_regions(graph, id);
 			lth_graph_delete_node(graph, id);
 			continue;
 		}

@@ -150,13 +150,6 @@ enum lth_code lth_rewrite_run(struct lth_graph *graph, lth_visit_fn visit, void 
 	return rewrite.code;
 }
 
-static void exchange_names(struct lth_graph *graph, lth_value_id a, lth_value_id b)
-{
-	const char *name = graph->values[a].name;
-	graph->values[a].name = graph->values[b].name;
-	graph->values[b].name = name;
-}
-
 static bool may_stand_for_output(const struct lth_rewrite *rewrite, lth_value_id from, lth_value_id to)
 {
 	const struct lth_graph *graph = rewrite->graph;
@@ -190,7 +183,7 @@ static void keep_as_identity(struct lth_rewrite *rewrite, lth_value_id from, lth
 		exhausted(rewrite);
 		return;
 	}
-	exchange_names(graph, from, output);
+	lth_graph_exchange_names(graph, from, output);
 	for (lth_region_id r = 0; r < graph->num_regions; r++)
 		for (uint32_t k = 0; k < graph->regions[r].num_outputs; k++)
 			if (graph->regions[r].outputs[k] == from) {
@@ -226,7 +219,7 @@ void lth_rewrite_replace(struct lth_rewrite *rewrite, lth_value_id from, lth_val
 			keep_as_identity(rewrite, from, to);
 			return;
 		}
-		exchange_names(graph, from, to);
+		lth_graph_exchange_names(graph, from, to);
 		rewrite->pinned[to] = true;
 		rewrite->pinned[from] = false;
 	}
@@ -302,6 +295,41 @@ void lth_rewrite_become(struct lth_rewrite *rewrite, enum lth_op_id op, const lt
 			release(rewrite, old_inputs[k], 0);
 	if (op != LTH_OP_ID_Identity)
 		infer(rewrite, rewrite->node);
+}
+
+bool lth_rewrite_unpin(struct lth_rewrite *rewrite, uint32_t index)
+{
+	struct lth_graph *graph = rewrite->graph;
+	lth_value_id pinned = graph->nodes[rewrite->node].outputs[index];
+	if (!rewrite->pinned[pinned])
+		return true;
+	struct lth_type type = graph->values[pinned].type;
+	lth_value_id fresh = lth_graph_value(graph, graph->values[pinned].name, &type);
+	if (fresh == LTH_NONE || !cover_values(rewrite)) {
+		exhausted(rewrite);
+		return false;
+	}
+	struct lth_value *value = &graph->values[fresh];
+	value->contents = graph->values[pinned].contents;
+	value->def = LTH_DEF_NODE;
+	value->def_id = rewrite->node;
+	value->def_index = index;
+	graph->nodes[rewrite->node].outputs[index] = fresh;
+	lth_node_id id = lth_graph_insert(graph, rewrite->region, rewrite->position + 1, &lth_ops[LTH_OP_ID_Identity],
+					  graph->values[pinned].name, &fresh, 1, &pinned, 1, NULL, 0);
+	if (id == LTH_NONE)
+		exhausted(rewrite);
+	rewrite->uses[fresh] = 1;
+	return id != LTH_NONE;
+}
+
+void lth_rewrite_consumed(struct lth_rewrite *rewrite)
+{
+	const struct lth_node *node = &rewrite->graph->nodes[rewrite->node];
+	rewrite->changes++;
+	for (uint32_t k = 0; k < node->num_inputs; k++)
+		if (node->inputs[k] != LTH_NONE)
+			release(rewrite, node->inputs[k], 0);
 }
 
 void lth_rewrite_set_input(struct lth_rewrite *rewrite, uint32_t index, lth_value_id to)

@@ -44,6 +44,13 @@ lth_value_id lth_rewrite_insert(struct lth_rewrite *rewrite, enum lth_op_id op, 
 void lth_rewrite_become(struct lth_rewrite *rewrite, enum lth_op_id op, const lth_value_id *inputs,
 			uint32_t num_inputs, const struct lth_attr *attrs, uint32_t num_attrs);
 
+/* For a visited node that is about to be replaced altogether: a pinned output `index` gets an Identity of its own behind
+ * the node, which from now on defines a fresh value that nothing pins. False on failure (sticky). */
+bool lth_rewrite_unpin(struct lth_rewrite *rewrite, uint32_t index);
+
+/* The visited node is gone (its outputs have got another definition): its inputs have a reader less. */
+void lth_rewrite_consumed(struct lth_rewrite *rewrite);
+
 /* Input `index` of the visited node reads `to` from now on. */
 void lth_rewrite_set_input(struct lth_rewrite *rewrite, uint32_t index, lth_value_id to);
 
