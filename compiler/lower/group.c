@@ -67,6 +67,9 @@ enum lth_code lth_lower_kernel(struct lth_graph *graph, const struct lth_access 
 	if (!lower.pool || !lower.fn)
 		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, named->name, NULL, NULL, "no memory for a kernel");
 	lower.fn->description = spec.description = describe(&lower, anchor);
+	/* what is written stands first among the operands, as the program's instructions have it */
+	for (uint32_t i = 0; i < group->num_outputs; i++)
+		lth_lower_operand(&lower, group->outputs[i], true);
 	enum lth_code code;
 	bool done = false;
 	if (anchor && templates && anchor->op->impl->problem) {

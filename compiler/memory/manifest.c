@@ -1,0 +1,227 @@
+/* ManifestAlloc: the steps of each region in order as a linear list of instructions over explicit storages. Sizes are
+ * expressions in the symbols, so this runs once and nothing has to be fused again. */
+#include "compiler/memory/manifest.h"
+
+#include <string.h>
+
+/* Guards of a node; NULL: those over input symbols alone, checked before anything runs. */
+void lth_build_guards(struct lth_builder *builder, const char *node)
+{
+	struct lth_graph *graph = builder->graph;
+	for (uint32_t i = 0; i < graph->num_guards; i++) {
+		const struct lth_guard *guard = &graph->guards[i];
+		bool data = lth_dim_depends_on_data(graph->dims, guard->a) ||
+			    lth_dim_depends_on_data(graph->dims, guard->b);
+		if (node ? !data || strcmp(node, guard->node) != 0 : data)
+			continue;
+		uint32_t ints[2] = {lth_build_dim(builder, guard->a), lth_build_dim(builder, guard->b)};
+		struct lth_instr instr = {.op = LTH_INSTR_GUARD,
+					  .ints = ints,
+					  .num_ints = 2,
+					  .relation = guard->relation,
+					  .text = guard->what,
+					  .node = guard->node};
+		lth_program_instr(builder->program, &instr);
+	}
+}
+
+static uint32_t kernel_id(struct lth_builder *builder, const struct lth_step *step)
+{
+	struct lth_program *program = builder->program;
+	for (uint32_t i = 0; i < program->num_kernels; i++)
+		if (strcmp(program->kernels[i].name, step->kernel_name) == 0)
+			return i;
+	struct lth_kernel kernel = {.name = step->kernel_name,
+				    .description = step->spec->description,
+				    .num_pointers = step->spec->num_operands,
+				    .num_ints = step->spec->num_ints};
+	return lth_program_kernel(program, &kernel);
+}
+
+/* The tensor that names a packed constant: bytes. */
+static uint32_t packed_tensor(struct lth_builder *builder, const struct lth_packed *packed, const char *name)
+{
+	struct lth_program *program = builder->program;
+	struct lth_tensor tensor = {.dtype = LTH_DTYPE_U8, .rank = 1, .name = name};
+	tensor.storage = lth_build_constant(builder, packed->data, packed->bytes, name);
+	tensor.dims[0] = lth_program_const(program, packed->bytes);
+	tensor.strides[0] = lth_program_const(program, 1);
+	tensor.offset = lth_program_const(program, 0);
+	return lth_program_tensor(program, &tensor);
+}
+
+/* A kernel's operands are those of its CALL, in order; lowering puts the written ones first. */
+static enum lth_code build_kernel(struct lth_builder *builder, const struct lth_step *step)
+{
+	const struct lth_kernel_spec *spec = step->spec;
+	struct lth_program *program = builder->program;
+	uint32_t *tensors = lth_arena_array(program->arena, spec->num_operands + 1, sizeof(*tensors));
+	uint32_t *ints = lth_arena_array(program->arena, spec->num_ints + 1, sizeof(*ints));
+	if (!tensors || !ints)
+		return LTH_OK;
+	for (uint32_t i = 0; i < spec->num_operands; i++) {
+		const struct lth_kernel_operand *operand = &spec->operands[i];
+		tensors[i] = operand->value == LTH_NONE ? packed_tensor(builder, &operand->packed, spec->node)
+							: lth_build_tensor(builder, operand->value);
+		if (operand->written)
+			lth_build_alloc(builder, program->tensors[tensors[i]].storage);
+	}
+	for (uint32_t i = 0; i < spec->num_ints; i++)
+		ints[i] = lth_build_dim(builder, spec->ints[i]);
+	struct lth_instr instr = {.op = LTH_INSTR_CALL,
+				  .callee = kernel_id(builder, step),
+				  .tensors = tensors,
+				  .num_tensors = spec->num_operands,
+				  .ints = ints,
+				  .num_ints = spec->num_ints,
+				  .range = lth_build_dim(builder, spec->range),
+				  .grain = spec->grain,
+				  .scratch = LTH_NONE,
+				  .scratch_bytes = LTH_NONE,
+				  .node = spec->node};
+	for (uint32_t i = 0; i < spec->num_operands; i++)
+		instr.num_outputs += spec->operands[i].written;
+	if (spec->scratch_bytes != LTH_DIM_NONE) {
+		struct lth_dims *dims = builder->graph->dims;
+		lth_dim align = lth_dim_const(dims, 64);
+		lth_dim each = lth_dim_mul(dims, lth_dim_ceildiv(dims, spec->scratch_bytes, align), align);
+		lth_dim all = lth_dim_mul(dims, each, lth_dim_const(dims, builder->input->threads));
+		instr.scratch_bytes = lth_build_dim(builder, each);
+		instr.scratch = lth_build_scratch(builder, lth_build_dim(builder, all), spec->node);
+		lth_build_alloc(builder, instr.scratch);
+	}
+	lth_program_instr(program, &instr);
+	return LTH_OK;
+}
+
+enum lth_code lth_build_region(struct lth_builder *builder, lth_region_id region)
+{
+	const struct lth_region_steps *list = &builder->input->regions[region];
+	for (uint32_t i = 0; i < list->count; i++) {
+		const struct lth_step *step = &list->steps[i];
+		const struct lth_node *node = &builder->graph->nodes[step->node];
+		enum lth_code code = LTH_OK;
+		lth_build_guards(builder, node->name);
+		switch (step->kind) {
+		case LTH_STEP_KERNEL:
+			code = build_kernel(builder, step);
+			break;
+		case LTH_STEP_VIEW:
+			break;
+		case LTH_STEP_BUILTIN:
+			code = lth_build_builtin(builder, step);
+			break;
+		case LTH_STEP_CONTROL:
+			code = lth_build_control(builder, node);
+			break;
+		}
+		if (code != LTH_OK)
+			return code;
+	}
+	return LTH_OK;
+}
+
+/* Is the value one dense row-major run from its base's start, of the base's own size? Then the base's storage can be the
+ * caller's output buffer. */
+static bool is_whole(struct lth_builder *builder, lth_value_id value)
+{
+	struct lth_graph *graph = builder->graph;
+	const struct lth_access *access = &builder->input->accesses[value];
+	const struct lth_value *v = &graph->values[value], *base = &graph->values[access->base];
+	int64_t offset;
+	if (base->def != LTH_DEF_NODE || !lth_dim_is_const(graph->dims, access->offset, &offset) || offset != 0)
+		return false;
+	lth_dim count = lth_dim_product(graph->dims, v->type.dims, v->type.rank);
+	if (count == LTH_DIM_NONE || count != lth_dim_product(graph->dims, base->type.dims, base->type.rank))
+		return false;
+	lth_dim step = lth_dim_const(graph->dims, 1);
+	for (uint32_t axis = v->type.rank; axis-- > 0;) {
+		int64_t extent;
+		bool one = lth_dim_is_const(graph->dims, v->type.dims[axis], &extent) && extent == 1;
+		if (!one && access->strides[axis] != step)
+			return false;
+		step = lth_dim_mul(graph->dims, step, v->type.dims[axis]);
+	}
+	return true;
+}
+
+/* Which bases are the caller's output buffers: those defined in the main region that an output shows whole. */
+static void choose_outputs(struct lth_builder *builder)
+{
+	struct lth_graph *graph = builder->graph;
+	const struct lth_region *main = &graph->regions[0];
+	for (uint32_t i = 0; i < main->num_outputs; i++) {
+		lth_value_id base = builder->input->accesses[main->outputs[i]].base;
+		const struct lth_value *value = &graph->values[base];
+		if (value->def != LTH_DEF_NODE || graph->nodes[value->def_id].region != 0)
+			continue;
+		if (is_whole(builder, main->outputs[i]) && builder->output_of[base] == LTH_NONE)
+			builder->output_of[base] = i;
+	}
+}
+
+/* Output ports; what lives elsewhere than in the caller's buffers the runtime copies out at the end. */
+static void build_outputs(struct lth_builder *builder)
+{
+	const struct lth_region *main = &builder->graph->regions[0];
+	for (uint32_t i = 0; i < main->num_outputs; i++)
+		lth_program_output(builder->program, builder->graph->values[main->outputs[i]].name,
+				   lth_build_tensor(builder, main->outputs[i]));
+}
+
+static enum lth_code check_tensors(const struct lth_graph *graph, const lth_value_id *list, uint32_t count,
+				   const char *what, struct lth_diag *diag)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (graph->values[list[i]].type.kind != LTH_TYPE_TENSOR)
+			return lth_diag_fail(diag, LTH_UNSUPPORTED, graph->values[list[i]].name, "a tensor", NULL,
+					     "%s of the model that is a sequence, optional or map", what);
+	return LTH_OK;
+}
+
+enum lth_code lth_manifest_alloc(const struct lth_manifest *input, struct lth_arena *arena,
+				 struct lth_program **out_program, struct lth_constants *out_constants,
+				 struct lth_diag *diag)
+{
+	struct lth_graph *graph = input->graph;
+	struct lth_constants constants = {0};
+	struct lth_builder builder = {.input = input, .graph = graph, .constants = &constants, .diag = diag};
+	size_t bytes = graph->num_values * sizeof(uint32_t);
+	builder.program = lth_program_create(arena);
+	builder.storage_of = lth_arena_alloc(arena, bytes);
+	builder.tensor_of = lth_arena_alloc(arena, bytes);
+	builder.output_of = lth_arena_alloc(arena, bytes);
+	if (!builder.program || !builder.storage_of || !builder.tensor_of || !builder.output_of)
+		goto exhausted;
+	memset(builder.storage_of, 0xff, bytes);
+	memset(builder.tensor_of, 0xff, bytes);
+	memset(builder.output_of, 0xff, bytes);
+	builder.program->name = graph->name;
+	const struct lth_region *main = &graph->regions[0];
+	enum lth_code code = check_tensors(graph, main->inputs, main->num_inputs, "an input", diag);
+	if (code == LTH_OK)
+		code = check_tensors(graph, main->outputs, main->num_outputs, "an output", diag);
+	if (code == LTH_OK)
+		code = lth_build_symbols(&builder);
+	if (code != LTH_OK)
+		return code;
+	choose_outputs(&builder);
+	for (uint32_t i = 0; i < main->num_inputs; i++)
+		lth_program_input(builder.program, graph->values[main->inputs[i]].name,
+				  lth_build_tensor(&builder, main->inputs[i]));
+	lth_build_guards(&builder, NULL);
+	code = lth_build_region(&builder, 0);
+	if (code != LTH_OK)
+		return code;
+	build_outputs(&builder);
+	struct lth_instr end = {.op = LTH_INSTR_RETURN};
+	lth_program_instr(builder.program, &end);
+	if (!lth_arena_ok(arena))
+		goto exhausted;
+	builder.program->constants_bytes = (uint64_t)constants.bytes;
+	*out_program = builder.program;
+	*out_constants = constants;
+	return LTH_OK;
+exhausted:
+	return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "", NULL, NULL, "the compile's memory is exhausted");
+}

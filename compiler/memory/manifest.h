@@ -1,0 +1,40 @@
+/* Inside of ManifestAlloc, shared by manifest*.c. */
+#ifndef LTH_MEMORY_MANIFEST_H
+#define LTH_MEMORY_MANIFEST_H
+
+#include "compiler/memory/memory.h"
+
+struct lth_builder {
+	const struct lth_manifest *input;
+	struct lth_graph *graph;
+	struct lth_program *program;
+	struct lth_constants *constants;
+	struct lth_diag *diag;
+	uint32_t *symbol_map;  /* the graph's symbols to the program's */
+	uint32_t *storage_of;  /* by value: storage of a base, or LTH_NONE */
+	uint32_t *tensor_of;   /* by value */
+	uint32_t *output_of;   /* by base value: the main output that its storage is, or LTH_NONE */
+	bool *alive;           /* by storage: its ALLOC has been written */
+	uint32_t cap_alive;
+	uint32_t *kernel_ids;  /* of names seen: open list */
+	const char **kernel_names;
+	uint32_t num_kernels, cap_kernels, cap_names;
+};
+
+/* A dimension as an expression of the program. */
+uint32_t lth_build_dim(struct lth_builder *builder, lth_dim dim);
+/* The storage of a base value, and the tensor of any value; made at first use. LTH_NONE after an error. */
+uint32_t lth_build_storage(struct lth_builder *builder, lth_value_id base);
+uint32_t lth_build_tensor(struct lth_builder *builder, lth_value_id value);
+uint32_t lth_build_constant(struct lth_builder *builder, const void *data, int64_t bytes, const char *name);
+/* Writes the ALLOC of an arena or pool storage unless it is there. */
+void lth_build_alloc(struct lth_builder *builder, uint32_t storage);
+/* A fresh arena storage of `size` bytes (expression). */
+uint32_t lth_build_scratch(struct lth_builder *builder, uint32_t size, const char *name);
+enum lth_code lth_build_symbols(struct lth_builder *builder);
+enum lth_code lth_build_region(struct lth_builder *builder, lth_region_id region);
+enum lth_code lth_build_control(struct lth_builder *builder, const struct lth_node *node);
+enum lth_code lth_build_builtin(struct lth_builder *builder, const struct lth_step *step);
+void lth_build_guards(struct lth_builder *builder, const char *node);
+
+#endif

@@ -1,0 +1,178 @@
+/* ManifestAlloc: symbols, storages and tensors. */
+#include "compiler/memory/manifest.h"
+
+#include <string.h>
+
+uint32_t lth_build_dim(struct lth_builder *builder, lth_dim dim)
+{
+	return lth_dim_to_program(builder->graph->dims, dim, builder->program, builder->symbol_map);
+}
+
+/* Which dimension of which input a symbol is. */
+static bool find_source(const struct lth_graph *graph, lth_dim dim, struct lth_symbol *out)
+{
+	const struct lth_region *main = &graph->regions[0];
+	for (uint32_t i = 0; i < main->num_inputs; i++) {
+		const struct lth_type *type = &graph->values[main->inputs[i]].type;
+		if (type->kind != LTH_TYPE_TENSOR || type->rank > LTH_MAX_RANK)
+			continue;
+		for (uint32_t axis = 0; axis < type->rank; axis++)
+			if (type->dims[axis] == dim) {
+				out->source = LTH_SOURCE_INPUT;
+				out->input = i;
+				out->axis = axis;
+				return true;
+			}
+	}
+	return false;
+}
+
+enum lth_code lth_build_symbols(struct lth_builder *builder)
+{
+	struct lth_dims *dims = builder->graph->dims;
+	uint32_t count = lth_dims_num_symbols(dims);
+	builder->symbol_map = lth_arena_array(builder->program->arena, count + 1, sizeof(uint32_t));
+	if (!builder->symbol_map)
+		return LTH_OK;
+	memset(builder->symbol_map, 0xff, (count + 1) * sizeof(uint32_t));
+	for (int data = 0; data < 2; data++)
+		for (uint32_t i = 0; i < count; i++) {
+			const struct lth_dim_symbol *from = lth_dims_symbol(dims, i);
+			struct lth_symbol symbol = {.name = from->name,
+						    .min = from->min,
+						    .max = from->max,
+						    .multiple = from->multiple,
+						    .hint = from->hint,
+						    .source = LTH_SOURCE_DATA,
+						    .bound = LTH_NONE};
+			if (from->from_data != (data == 1))
+				continue;
+			if (!data && !find_source(builder->graph, lth_dims_symbol_dim(dims, i), &symbol))
+				continue; /* no input carries it: whoever uses it is told by lth_build_dim's result */
+			if (data && from->bound != LTH_DIM_NONE)
+				symbol.bound = lth_build_dim(builder, from->bound);
+			builder->symbol_map[i] = lth_program_symbol(builder->program, &symbol);
+		}
+	return LTH_OK;
+}
+
+static int64_t round_up(int64_t value, int64_t unit)
+{
+	return (value + unit - 1) / unit * unit;
+}
+
+uint32_t lth_build_constant(struct lth_builder *builder, const void *data, int64_t bytes, const char *name)
+{
+	struct lth_constants *constants = builder->constants;
+	struct lth_program *program = builder->program;
+	int64_t offset = -1;
+	for (uint32_t i = 0; i < constants->count && offset < 0; i++)
+		if (constants->pieces[i].data == data && constants->pieces[i].bytes == bytes)
+			offset = constants->pieces[i].offset;
+	if (offset < 0) {
+		struct lth_constant_piece *pieces =
+			lth_arena_grow(program->arena, constants->pieces, &constants->capacity, constants->count + 1,
+				       sizeof(*pieces));
+		if (!pieces)
+			return LTH_NONE;
+		constants->pieces = pieces;
+		offset = round_up(constants->bytes, 64);
+		pieces[constants->count++] = (struct lth_constant_piece){data, bytes, offset};
+		constants->bytes = offset + bytes;
+	}
+	struct lth_storage storage = {.kind = LTH_STORAGE_CONSTANT,
+				      .index = offset,
+				      .size = lth_program_const(program, bytes),
+				      .alignment = 64,
+				      .name = name};
+	return lth_program_storage(program, &storage);
+}
+
+/* Bytes of a value's dense shape as an expression; `bounded`: with data symbols at their bound. LTH_NONE without one. */
+static uint32_t value_bytes(struct lth_builder *builder, const struct lth_value *value, bool bounded)
+{
+	struct lth_dims *dims = builder->graph->dims;
+	lth_dim count = lth_dim_product(dims, value->type.dims, value->type.rank);
+	if (count != LTH_DIM_NONE && bounded)
+		count = lth_dim_upper_bound(dims, count);
+	if (count == LTH_DIM_NONE)
+		return LTH_NONE;
+	lth_dim bits = lth_dim_mul(dims, count, lth_dim_const(dims, (int64_t)lth_dtype_bits(value->type.dtype)));
+	return lth_build_dim(builder, lth_dim_ceildiv(dims, bits, lth_dim_const(dims, 8)));
+}
+
+uint32_t lth_build_storage(struct lth_builder *builder, lth_value_id base)
+{
+	const struct lth_value *value = &builder->graph->values[base];
+	struct lth_program *program = builder->program;
+	if (builder->storage_of[base] != LTH_NONE)
+		return builder->storage_of[base];
+	uint32_t id;
+	if (value->def == LTH_DEF_CONSTANT) {
+		id = lth_build_constant(builder, value->constant.data, value->constant.bytes, value->name);
+	} else {
+		struct lth_storage storage = {.kind = LTH_STORAGE_ARENA,
+					      .alignment = builder->input->alignment,
+					      .name = value->name};
+		storage.size = value_bytes(builder, value, true);
+		if (value->def == LTH_DEF_INPUT) {
+			storage.kind = LTH_STORAGE_INPUT;
+			storage.index = value->def_id;
+		} else if (builder->output_of[base] != LTH_NONE) {
+			storage.kind = LTH_STORAGE_OUTPUT;
+			storage.index = builder->output_of[base];
+		}
+		if (storage.size == LTH_NONE) {
+			if (storage.kind == LTH_STORAGE_ARENA)
+				storage.kind = LTH_STORAGE_POOL;
+			storage.size = value_bytes(builder, value, false);
+		}
+		id = lth_program_storage(program, &storage);
+	}
+	builder->storage_of[base] = id;
+	return id;
+}
+
+uint32_t lth_build_tensor(struct lth_builder *builder, lth_value_id value)
+{
+	if (builder->tensor_of[value] != LTH_NONE)
+		return builder->tensor_of[value];
+	const struct lth_access *access = &builder->input->accesses[value];
+	const struct lth_value *v = &builder->graph->values[value];
+	struct lth_dims *dims = builder->graph->dims;
+	struct lth_tensor tensor = {.dtype = v->type.dtype, .rank = v->type.rank, .name = v->name};
+	tensor.storage = lth_build_storage(builder, access->base);
+	for (uint32_t axis = 0; axis < tensor.rank; axis++) {
+		tensor.dims[axis] = lth_build_dim(builder, v->type.dims[axis]);
+		tensor.strides[axis] = lth_build_dim(builder, access->strides[axis]);
+	}
+	lth_dim bits = lth_dim_mul(dims, access->offset, lth_dim_const(dims, (int64_t)lth_dtype_bits(v->type.dtype)));
+	tensor.offset = lth_build_dim(builder, lth_dim_floordiv(dims, bits, lth_dim_const(dims, 8)));
+	return builder->tensor_of[value] = lth_program_tensor(builder->program, &tensor);
+}
+
+uint32_t lth_build_scratch(struct lth_builder *builder, uint32_t size, const char *name)
+{
+	struct lth_storage storage = {.kind = LTH_STORAGE_ARENA,
+				      .size = size,
+				      .alignment = builder->input->alignment,
+				      .name = name};
+	return lth_program_storage(builder->program, &storage);
+}
+
+void lth_build_alloc(struct lth_builder *builder, uint32_t storage)
+{
+	struct lth_program *program = builder->program;
+	enum lth_storage_kind kind = program->storages[storage].kind;
+	if (kind != LTH_STORAGE_ARENA && kind != LTH_STORAGE_POOL)
+		return;
+	bool *alive = lth_arena_grow(program->arena, builder->alive, &builder->cap_alive, storage + 1, sizeof(*alive));
+	if (!alive)
+		return;
+	builder->alive = alive;
+	if (alive[storage])
+		return;
+	alive[storage] = true;
+	struct lth_instr instr = {.op = LTH_INSTR_ALLOC, .storage = storage};
+	lth_program_instr(program, &instr);
+}

@@ -1,0 +1,97 @@
+/* From the grouped graph to a program with explicit storage, and the memory passes over it (MEMORY.md).
+ *
+ * ManifestAlloc builds the program; the other passes rewrite it. Each is a function here; compile.c runs those that the
+ * pass table selects, in the table's order. Thread rule: a compile's own. */
+#ifndef LTH_MEMORY_H
+#define LTH_MEMORY_H
+
+#include "compiler/lower/kernel.h"
+#include "compiler/memory/plan/plan.h"
+#include "runtime/program/program.h"
+
+/* The executable's constants: pieces in order, each at its offset, 64-byte aligned. The data is borrowed. */
+struct lth_constant_piece {
+	const void *data;
+	int64_t bytes, offset;
+};
+struct lth_constants {
+	struct lth_constant_piece *pieces;
+	uint32_t count, capacity;
+	int64_t bytes;
+};
+
+enum lth_step_kind {
+	LTH_STEP_KERNEL,  /* one CALL */
+	LTH_STEP_VIEW,    /* nothing happens: the outputs are windows on their input */
+	LTH_STEP_BUILTIN, /* a C kernel of the runtime */
+	LTH_STEP_CONTROL, /* If, Loop, Scan */
+};
+
+/* What becomes of one group. */
+struct lth_step {
+	enum lth_step_kind kind;
+	lth_node_id node;                    /* the one that names it */
+	const struct lth_kernel_spec *spec;  /* KERNEL */
+	const char *kernel_name;             /* KERNEL: the identity */
+	const lth_value_id *outputs;
+	uint32_t num_outputs;
+};
+struct lth_region_steps {
+	struct lth_step *steps;
+	uint32_t count;
+};
+
+struct lth_manifest {
+	struct lth_graph *graph;
+	const struct lth_access *accesses;
+	const struct lth_region_steps *regions; /* one a region of the graph */
+	int64_t alignment;                      /* of storages, bytes */
+	int64_t threads;                        /* that scratch is sized for */
+};
+
+/* ManifestAlloc. manifest.c */
+LTH_MUST_CHECK enum lth_code lth_manifest_alloc(const struct lth_manifest *input, struct lth_arena *arena,
+						struct lth_program **out_program, struct lth_constants *out_constants,
+						struct lth_diag *diag);
+
+/* AliasViews, on the graph's side: turns the outputs of view operators into windows on their input, and the operands of
+ * concatenations into windows on its output where their producers allow it. `is_view` (one a node) tells which nodes
+ * then need no step. alias.c */
+LTH_MUST_CHECK enum lth_code lth_alias_views(struct lth_graph *graph, struct lth_access *accesses, bool *is_view,
+					     struct lth_diag *diag);
+
+/* ReuseInPlace: storages whose last reader writes a result of the same size over them become one. reuse.c */
+LTH_MUST_CHECK enum lth_code lth_reuse_in_place(struct lth_program *program, struct lth_diag *diag);
+
+/* ManifestLifetimes: KILL after each storage's last use by dataflow, and live ranges. Without it
+ * lth_lifetimes_to_the_end gives every storage a range to the end. lifetimes.c */
+LTH_MUST_CHECK enum lth_code lth_manifest_lifetimes(struct lth_program *program, struct lth_diag *diag);
+void lth_lifetimes_to_the_end(struct lth_program *program);
+
+/* MemoryPlan: orientations for the ARENA storages. plan_program.c */
+struct lth_memory_options {
+	enum lth_plan_strategy strategy;
+	int64_t effort, time_limit_ms, budget_bytes, alignment;
+	uint64_t seed;
+};
+struct lth_memory_report {
+	const char *certificate; /* arena-owned */
+	int64_t nodes;
+	bool cut_short;
+};
+LTH_MUST_CHECK enum lth_code lth_memory_plan(struct lth_program *program, const struct lth_memory_options *options,
+					     struct lth_memory_report *out, struct lth_diag *diag);
+
+/* Figures of a program at given symbol values (by symbol id; NULL: hints). -1 where a size is not known. figures.c */
+struct lth_memory_figures {
+	int64_t naive_bytes, live_bound_bytes, arena_bytes, io_bytes;
+	uint32_t num_storages;
+	uint32_t peak_instr; /* at which the live bound is reached */
+};
+LTH_MUST_CHECK enum lth_code lth_memory_figures(const struct lth_program *program, const int64_t *symbols,
+						struct lth_memory_figures *out, struct lth_diag *diag);
+/* Symbol values at the hints, and at the top of the box; false when a symbol is unbounded. Arrays of num_symbols. */
+void lth_symbols_at_hint(const struct lth_program *program, int64_t *out);
+bool lth_symbols_at_top(const struct lth_program *program, int64_t *out);
+
+#endif
