@@ -64,6 +64,30 @@ static inline lth_sx lth_input_at(struct lth_lower *lower, const struct lth_node
 	return lth_read_input(lower, node, input, index, lth_rank(lower, node->outputs[0]));
 }
 
+/* x brought into [0, extent): what is read where a select will not take it anyhow must still be in range. */
+static inline lth_sx lth_safe_index(struct lth_sx_pool *pool, lth_sx x, lth_sx extent)
+{
+	lth_sx zero = lth_sx_int(pool, 0);
+	return lth_max(pool, lth_min(pool, x, lth_sub(pool, extent, lth_sx_int(pool, 1))), zero);
+}
+
+/* An index read from data, of any integer type: negative ones count from the end; the kernel fails if out of range. */
+static inline lth_sx lth_data_index(struct lth_sx_pool *pool, lth_sx x, lth_sx extent)
+{
+	x = lth_sx_cast(pool, x, LTH_DTYPE_I64);
+	lth_sx negative = lth_lt(pool, x, lth_sx_int(pool, 0));
+	return lth_sx_check(pool, lth_sx_select(pool, negative, lth_add(pool, x, extent), x), extent);
+}
+
+/* The shape of a value of the graph that is lowered. */
+static inline const lth_dim *lth_shape_of(struct lth_lower *lower, lth_value_id value)
+{
+	return lth_lower_graph(lower)->values[value].type.dims;
+}
+
+/* Output 0 has the elements of input 0 in order: the contents are the same. reshape.c */
+void lth_infer_pass_contents(struct lth_infer *infer);
+
 /* Inference of all elementwise operators: broadcasts the inputs, follows contents. elementwise.c */
 enum lth_code lth_infer_elementwise(struct lth_infer *infer);
 /* elementwise_contents.c: output 0's contents from the inputs', for the operators where that matters to shapes. */

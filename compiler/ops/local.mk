@@ -17,4 +17,9 @@ noinst_LIBRARIES += %D%/libops.a
 	%D%/families/linear.def \
 	%D%/families/movement.def \
 	%D%/families/reduction.def \
+	%D%/gather.c \
+	%D%/generator.c \
+	%D%/movement.c \
+	%D%/reshape.c \
+	%D%/slice.c \
 	%D%/pending.c

@@ -1,0 +1,313 @@
+/* Cutting and growing axes: Slice, Pad, CenterCropPad. Inference and lowering share one description of what happens to
+ * each axis, computed from the contents of the inputs. */
+#include "compiler/ops/family.h"
+
+#include <string.h>
+
+/* ---- Slice ---- */
+
+/* Output index i of an axis is input index start + i * step. */
+struct slice {
+	lth_dim start, extent;
+	int64_t step;
+};
+
+/* Beyond this, a constant bound means "to the end", whatever the size. */
+static const int64_t far = INT64_C(1) << 40;
+
+/* A start or end as ONNX means it: negative ones count from the end, then it is limited to [low, high]. */
+static lth_dim slice_bound(struct lth_dims *dims, lth_dim bound, lth_dim size, lth_dim low, lth_dim high)
+{
+	int64_t value, min, max;
+	lth_dim zero = lth_dim_const(dims, 0), one = lth_dim_const(dims, 1);
+	if (lth_dim_is_const(dims, bound, &value)) {
+		if (value > far)
+			return high;
+		if (value < -far)
+			return low;
+	}
+	lth_dim_range(dims, bound, &min, &max);
+	if (max < 0) {
+		bound = lth_dim_add(dims, bound, size);
+	} else if (min < 0) { /* the sign is the run's: size * (bound < 0) */
+		lth_dim below = lth_dim_min(dims, one, lth_dim_max(dims, zero, lth_dim_sub(dims, zero, bound)));
+		bound = lth_dim_add(dims, bound, lth_dim_mul(dims, size, below));
+	}
+	return lth_dim_max(dims, low, lth_dim_min(dims, high, bound));
+}
+
+static struct slice slice_axis(struct lth_dims *dims, lth_dim size, lth_dim start, lth_dim end, int64_t step)
+{
+	lth_dim zero = lth_dim_const(dims, 0), minus = lth_dim_const(dims, -1);
+	lth_dim last = lth_dim_sub(dims, size, lth_dim_const(dims, 1));
+	lth_dim stride = lth_dim_const(dims, step > 0 ? step : -step), span;
+	if (step > 0) {
+		start = slice_bound(dims, start, size, zero, size);
+		end = slice_bound(dims, end, size, zero, size);
+		span = lth_dim_sub(dims, end, start);
+	} else {
+		start = slice_bound(dims, start, size, minus, last);
+		end = slice_bound(dims, end, size, minus, last);
+		span = lth_dim_sub(dims, start, end);
+	}
+	return (struct slice){start, lth_dim_max(dims, zero, lth_dim_ceildiv(dims, span, stride)), step};
+}
+
+/* Entry k of a constant list that is an input, or `otherwise` when the input is absent. */
+static int64_t constant_entry(struct lth_graph *graph, lth_value_id value, uint32_t k, int64_t otherwise)
+{
+	const struct lth_contents *contents = value == LTH_NONE ? NULL : lth_value_contents(graph, value);
+	int64_t result = otherwise;
+	if (contents && k < contents->count)
+		lth_dim_is_const(graph->dims, contents->dims[k], &result);
+	return result;
+}
+
+/* What happens to every axis; the inputs' contents are known and checked. */
+static void slice_axes(struct lth_graph *graph, const struct lth_node *node, struct slice *out)
+{
+	const struct lth_type *type = &graph->values[node->inputs[0]].type;
+	const struct lth_contents *starts = lth_value_contents(graph, node->inputs[1]);
+	const struct lth_contents *ends = lth_value_contents(graph, node->inputs[2]);
+	for (uint32_t i = 0; i < type->rank; i++)
+		out[i] = (struct slice){lth_dim_const(graph->dims, 0), type->dims[i], 1};
+	for (uint32_t k = 0; k < starts->count; k++) {
+		int64_t axis = constant_entry(graph, lth_node_input(node, 3), k, k);
+		int64_t step = constant_entry(graph, lth_node_input(node, 4), k, 1);
+		axis = axis < 0 ? axis + type->rank : axis;
+		out[axis] = slice_axis(graph->dims, type->dims[axis], starts->dims[k], ends->dims[k], step);
+	}
+}
+
+static enum lth_code check_slice(struct lth_infer *infer, uint32_t rank)
+{
+	const lth_dim *starts, *ends;
+	const int64_t *axes, *steps;
+	uint32_t count, other, axis, seen = 0;
+	enum lth_code code = lth_infer_need_ints(infer, 1, INT64_MIN, &starts, &count);
+	if (!code)
+		code = lth_infer_need_ints(infer, 2, INT64_MIN, &ends, &other);
+	if (!code && other != count)
+		return lth_infer_reject(infer, "as many ends as starts", "%u starts and %u ends", count, other);
+	if (!code && lth_infer_type(infer, 3)) {
+		code = lth_infer_need_consts(infer, 3, &axes, &other);
+		if (!code && other != count)
+			return lth_infer_reject(infer, "as many axes as starts", "%u starts and %u axes", count, other);
+		for (uint32_t k = 0; !code && k < count; k++) {
+			code = lth_infer_axis(infer, axes[k], rank, &axis);
+			if (!code && seen & 1u << axis)
+				code = lth_infer_reject(infer, "each axis once", "axis %lld twice", (long long)axes[k]);
+			seen |= code ? 0 : 1u << axis;
+		}
+	} else if (!code && count > rank) {
+		return lth_infer_reject(infer, "at most one start an axis", "%u starts for rank %u", count, rank);
+	}
+	if (code || !lth_infer_type(infer, 4))
+		return code;
+	code = lth_infer_need_consts(infer, 4, &steps, &other);
+	if (!code && other != count)
+		return lth_infer_reject(infer, "as many steps as starts", "%u starts and %u steps", count, other);
+	for (uint32_t k = 0; !code && k < count; k++)
+		if (steps[k] == 0 || steps[k] == INT64_MIN)
+			return lth_infer_reject(infer, "a step other than 0", "step %lld", (long long)steps[k]);
+	return code;
+}
+
+static void slice_contents(struct lth_infer *infer, const struct slice *slice)
+{
+	uint32_t count;
+	int64_t start;
+	int32_t from[LTH_MAX_CONTENTS];
+	if (!lth_infer_wants_contents(infer, 0, &count) || !lth_dim_is_const(infer->dims, slice->start, &start))
+		return;
+	for (uint32_t i = 0; i < count; i++)
+		from[i] = (int32_t)(start + (int64_t)i * slice->step);
+	lth_infer_move_contents(infer, 0, from, count);
+}
+
+static enum lth_code infer_slice(struct lth_infer *infer)
+{
+	const struct lth_type *type = lth_infer_type(infer, 0);
+	struct slice slices[LTH_MAX_RANK];
+	lth_dim dims[LTH_MAX_RANK];
+	enum lth_code code = check_slice(infer, type->rank);
+	if (code)
+		return code;
+	slice_axes(infer->graph, infer->node, slices);
+	for (uint32_t i = 0; i < type->rank; i++)
+		dims[i] = slices[i].extent;
+	code = lth_infer_output(infer, 0, LTH_NUM_DTYPES, type->rank, dims);
+	if (!code && type->rank == 1)
+		slice_contents(infer, &slices[0]);
+	return code;
+}
+
+static lth_sx slice_element(struct lth_lower *lower, const struct lth_node *node, uint32_t output, const lth_sx *index)
+{
+	(void)output;
+	struct lth_sx_pool *pool = lth_lower_pool(lower);
+	struct slice slices[LTH_MAX_RANK];
+	lth_sx at[LTH_MAX_RANK];
+	slice_axes(lth_lower_graph(lower), node, slices);
+	for (uint32_t i = 0; i < lth_rank(lower, node->inputs[0]); i++)
+		at[i] = lth_add(pool, lth_sx_dim(pool, slices[i].start),
+				lth_mul(pool, index[i], lth_sx_int(pool, slices[i].step)));
+	return lth_read(lower, node->inputs[0], at);
+}
+
+const struct lth_op_impl lth_impl_slice = {.infer = infer_slice, .element = slice_element};
+
+/* ---- Pad ---- */
+
+struct pad {
+	lth_dim before, after;
+};
+
+/* Padding of every axis; contents are known and checked. */
+static void pad_axes(struct lth_graph *graph, const struct lth_node *node, struct pad *out)
+{
+	uint32_t rank = graph->values[node->inputs[0]].type.rank;
+	const struct lth_contents *pads = lth_value_contents(graph, node->inputs[1]);
+	uint32_t count = pads->count / 2;
+	for (uint32_t i = 0; i < rank; i++)
+		out[i].before = out[i].after = lth_dim_const(graph->dims, 0);
+	for (uint32_t k = 0; k < count; k++) {
+		int64_t axis = constant_entry(graph, lth_node_input(node, 3), k, k);
+		axis = axis < 0 ? axis + rank : axis;
+		out[axis].before = pads->dims[k];
+		out[axis].after = pads->dims[count + k];
+	}
+}
+
+static enum lth_code infer_pad(struct lth_infer *infer)
+{
+	const struct lth_type *type = lth_infer_type(infer, 0);
+	const lth_dim *pads;
+	const int64_t *axes;
+	uint32_t count, axis, num_axes = type->rank;
+	lth_dim dims[LTH_MAX_RANK];
+	struct pad sides[LTH_MAX_RANK];
+	enum lth_code code = lth_infer_need_ints(infer, 1, INT64_MIN, &pads, &count);
+	if (!code && lth_infer_type(infer, 3)) {
+		code = lth_infer_need_consts(infer, 3, &axes, &num_axes);
+		for (uint32_t k = 0; !code && k < num_axes; k++)
+			code = lth_infer_axis(infer, axes[k], type->rank, &axis);
+	}
+	if (code)
+		return code;
+	if (count != 2 * num_axes)
+		return lth_infer_reject(infer, "a begin and an end for each axis", "%u paddings for %u axes", count, num_axes);
+	pad_axes(infer->graph, infer->node, sides);
+	for (uint32_t i = 0; i < type->rank; i++) {
+		dims[i] = lth_dim_add(infer->dims, type->dims[i], lth_dim_add(infer->dims, sides[i].before, sides[i].after));
+		int64_t min, max;
+		if (dims[i] != LTH_DIM_NONE)
+			lth_dim_range(infer->dims, dims[i], &min, &max);
+		if (dims[i] != LTH_DIM_NONE && min < 0)
+			code = lth_infer_require(infer, LTH_REL_LE, lth_dim_const(infer->dims, 0), dims[i],
+						 "a padded size of 0 or more");
+		if (code)
+			return code;
+	}
+	return lth_infer_output(infer, 0, LTH_NUM_DTYPES, type->rank, dims);
+}
+
+/* Where a padded index reads. Mirrors repeat when the padding is wider than the axis. */
+static lth_sx pad_source(struct lth_sx_pool *pool, const struct lth_node *node, lth_sx x, lth_sx extent)
+{
+	lth_sx one = lth_sx_int(pool, 1);
+	if (lth_op_string_is(node, "mode", "wrap"))
+		return lth_modulo(pool, x, extent);
+	if (!lth_op_string_is(node, "mode", "reflect"))
+		return lth_safe_index(pool, x, extent);
+	lth_sx twice = lth_mul(pool, lth_sub(pool, extent, one), lth_sx_int(pool, 2));
+	lth_sx phase = lth_modulo(pool, x, lth_max(pool, twice, one));
+	return lth_min(pool, phase, lth_sub(pool, twice, phase));
+}
+
+static lth_sx pad_element(struct lth_lower *lower, const struct lth_node *node, uint32_t output, const lth_sx *index)
+{
+	(void)output;
+	struct lth_sx_pool *pool = lth_lower_pool(lower);
+	uint32_t rank = lth_rank(lower, node->inputs[0]);
+	bool constant = lth_op_string_is(node, "mode", "constant");
+	struct pad sides[LTH_MAX_RANK];
+	lth_sx at[LTH_MAX_RANK], inside = LTH_SX_NONE;
+	pad_axes(lth_lower_graph(lower), node, sides);
+	for (uint32_t i = 0; i < rank; i++) {
+		lth_dim zero = lth_dim_const(lth_lower_graph(lower)->dims, 0);
+		at[i] = index[i];
+		if (sides[i].before == zero && sides[i].after == zero)
+			continue;
+		lth_sx extent = lth_extent(lower, node->inputs[0], (int32_t)i);
+		lth_sx x = lth_sub(pool, index[i], lth_sx_dim(pool, sides[i].before));
+		at[i] = pad_source(pool, node, x, extent);
+		lth_sx here = lth_in_range(pool, x, lth_sx_int(pool, 0), extent);
+		inside = inside == LTH_SX_NONE ? here : lth_and(pool, inside, here);
+	}
+	lth_sx value = lth_read(lower, node->inputs[0], at);
+	if (!constant || inside == LTH_SX_NONE)
+		return value;
+	lth_sx fill = lth_node_input(node, 2) == LTH_NONE ? lth_same_const(pool, value, 0)
+							  : lth_read_scalar(lower, node->inputs[2]);
+	return lth_sx_select(pool, inside, value, fill);
+}
+
+const struct lth_op_impl lth_impl_pad = {.infer = infer_pad, .element = pad_element};
+
+/* ---- CenterCropPad ---- */
+
+/* The axis that entry k of the wanted shape is for. */
+static int64_t crop_axis(const struct lth_node *node, uint32_t k, uint32_t rank)
+{
+	const int64_t *axes;
+	uint32_t count;
+	int64_t axis = lth_node_ints(node, "axes", &axes, &count) ? axes[k] : k;
+	return axis < 0 ? axis + rank : axis;
+}
+
+static enum lth_code infer_center_crop_pad(struct lth_infer *infer)
+{
+	const struct lth_type *type = lth_infer_type(infer, 0);
+	const lth_dim *wanted;
+	const int64_t *axes;
+	uint32_t count, num_axes = type->rank, axis;
+	lth_dim dims[LTH_MAX_RANK];
+	enum lth_code code = lth_infer_need_ints(infer, 1, 0, &wanted, &count);
+	if (!code && lth_node_ints(infer->node, "axes", &axes, &num_axes))
+		for (uint32_t k = 0; !code && k < num_axes; k++)
+			code = lth_infer_axis(infer, axes[k], type->rank, &axis);
+	if (!code && count != num_axes)
+		code = lth_infer_reject(infer, "one size an axis", "%u sizes for %u axes", count, num_axes);
+	if (code)
+		return code;
+	memcpy(dims, type->dims, type->rank * sizeof(*dims));
+	for (uint32_t k = 0; k < count; k++)
+		dims[crop_axis(infer->node, k, type->rank)] = wanted[k];
+	return lth_infer_output(infer, 0, LTH_NUM_DTYPES, type->rank, dims);
+}
+
+static lth_sx center_crop_pad_element(struct lth_lower *lower, const struct lth_node *node, uint32_t output,
+				      const lth_sx *index)
+{
+	struct lth_sx_pool *pool = lth_lower_pool(lower);
+	struct lth_dims *dims = lth_lower_graph(lower)->dims;
+	uint32_t rank = lth_rank(lower, node->inputs[0]);
+	const lth_dim *in = lth_shape_of(lower, node->inputs[0]), *out = lth_shape_of(lower, node->outputs[output]);
+	lth_sx at[LTH_MAX_RANK], inside = lth_sx_const_i(pool, LTH_DTYPE_BOOL, 1);
+	for (uint32_t i = 0; i < rank; i++) {
+		at[i] = index[i];
+		if (in[i] == out[i])
+			continue;
+		/* Half the difference, towards zero, whether cut or added. */
+		lth_dim before = lth_dim_truncdiv(dims, lth_dim_sub(dims, out[i], in[i]), lth_dim_const(dims, 2));
+		lth_sx extent = lth_sx_dim(pool, in[i]), x = lth_sub(pool, index[i], lth_sx_dim(pool, before));
+		inside = lth_and(pool, inside, lth_in_range(pool, x, lth_sx_int(pool, 0), extent));
+		at[i] = lth_safe_index(pool, x, extent);
+	}
+	lth_sx value = lth_read(lower, node->inputs[0], at);
+	return lth_sx_select(pool, inside, value, lth_same_const(pool, value, 0));
+}
+
+const struct lth_op_impl lth_impl_center_crop_pad = {.infer = infer_center_crop_pad,
+						     .element = center_crop_pad_element};
