@@ -1,0 +1,1 @@
+EXTRA_DIST += %D%/openapi.yaml %D%/request.schema.json %D%/result.schema.json

@@ -3,3 +3,4 @@ include compiler/memory/local.mk
 include compiler/ir/local.mk
 include compiler/passes/local.mk
 include compiler/ops/local.mk
+include compiler/worker/local.mk

@@ -1,0 +1,13 @@
+/* lathe-worker: the process of the daemon's pool. The loop is in compiler/worker/, the work in compiler/compile.c. */
+#include "compiler/compile.h"
+#include "compiler/worker/worker.h"
+
+int main(int argc, char **argv)
+{
+	static const struct lth_worker_functions functions = {
+		.describe = lth_describe,
+		.compile = lth_compile,
+		.free_result = lth_compile_result_free,
+	};
+	return lth_worker_main(argc, argv, &functions);
+}

@@ -1,0 +1,21 @@
+/* Between server.c and request.c: the callbacks that libmicrohttpd is given. Only these two and reply.c include it.
+ * Thread rule: loop thread. */
+#ifndef LTH_DAEMON_HTTP_H
+#define LTH_DAEMON_HTTP_H
+
+#include "daemon/server.h"
+
+#include <microhttpd.h>
+
+enum MHD_Result lth_http_request(void *server, struct MHD_Connection *connection, const char *url, const char *method,
+				 const char *version, const char *data, size_t *size, void **state);
+void lth_http_completed(void *server, struct MHD_Connection *connection, void **state,
+			enum MHD_RequestTerminationCode why);
+void lth_http_connection(void *server, struct MHD_Connection *connection, void **state,
+			 enum MHD_ConnectionNotificationCode what);
+/* Cuts connections whose header or body arrives too slowly. */
+void lth_http_sweep(struct lth_server *server);
+/* Wakes every suspended request with a problem: before the daemon stops. */
+void lth_http_wake_all(struct lth_server *server);
+
+#endif

@@ -1,0 +1,55 @@
+/* lathed: the daemon. See server.h. */
+#include <config.h>
+#include "daemon/server.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+static int fail(const struct lth_diag *diag)
+{
+	char line[4096];
+	fprintf(stderr, "lathed: %s\n", lth_diag_line(diag, line, sizeof(line)));
+	return lth_code_exit(diag->code);
+}
+
+static int serve(struct lth_server *server)
+{
+	struct lth_diag diag = {0};
+	uv_loop_t loop;
+	if (uv_loop_init(&loop) != 0)
+		return 8;
+	enum lth_code code = lth_server_start(server, &loop, &diag);
+	if (code == LTH_OK)
+		uv_run(&loop, UV_RUN_DEFAULT);
+	else if (server->pool)
+		lth_server_stop(server), lth_server_stop(server), uv_run(&loop, UV_RUN_DEFAULT);
+	lth_server_finish(server);
+	uv_loop_close(&loop);
+	return code == LTH_OK ? 0 : fail(&diag);
+}
+
+int main(int argc, char **argv)
+{
+	struct lth_diag diag = {0};
+	enum lth_config_action action;
+	static struct lth_server server; /* too large for a stack; the only one */
+	server.argc = argc;
+	server.argv = argv;
+	enum lth_code code = lth_config_load(argc, argv, &server.config, &action, &diag);
+	if (code != LTH_OK)
+		return fail(&diag);
+	if (action != LTH_CONFIG_RUN) {
+		if (action == LTH_CONFIG_HELP)
+			lth_config_help(stdout);
+		else
+			puts("lathed " PACKAGE_VERSION);
+		lth_config_free(&server.config);
+		return 0;
+	}
+	signal(SIGPIPE, SIG_IGN);
+	json_object_seed((size_t)time(NULL) ^ (size_t)getpid()); /* before threads */
+	return serve(&server);
+}

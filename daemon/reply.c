@@ -1,0 +1,127 @@
+/* Replies: bytes, files, JSON, problems, blobs with ranges and conditions. See server.h. */
+#include "daemon/negotiate.h"
+#include "daemon/problem.h"
+#include "daemon/server.h"
+
+#include <microhttpd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void set(struct lth_request *request, unsigned status, const char *type, struct MHD_Response *response)
+{
+	if (request->response)
+		MHD_destroy_response(request->response);
+	request->response = response;
+	request->status = status;
+	if (response && type)
+		MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+}
+
+void lth_reply_bytes(struct lth_request *request, unsigned status, const char *type, char *bytes, size_t size)
+{
+	static const char out_of_memory[] = "{\"type\":\"about:lathe:out-of-memory\",\"status\":500}\n";
+	struct MHD_Response *response = NULL;
+	if (bytes)
+		response = MHD_create_response_from_buffer(size, bytes, MHD_RESPMEM_MUST_FREE);
+	if (!response) {
+		free(bytes);
+		lth_reply_static(request, 500, "application/problem+json", out_of_memory, sizeof(out_of_memory) - 1);
+		return;
+	}
+	set(request, status, type, response);
+}
+
+void lth_reply_static(struct lth_request *request, unsigned status, const char *type, const char *text, size_t size)
+{
+	void *bytes;
+	memcpy(&bytes, &text, sizeof(bytes)); /* libmicrohttpd takes a plain pointer and does not write */
+	set(request, status, type, MHD_create_response_from_buffer(size, bytes, MHD_RESPMEM_PERSISTENT));
+}
+
+void lth_reply_fd(struct lth_request *request, unsigned status, const char *type, int fd, uint64_t offset, uint64_t size)
+{
+	struct MHD_Response *response = MHD_create_response_from_fd_at_offset64(size, fd, offset);
+	if (!response)
+		close(fd);
+	set(request, status, type, response);
+}
+
+void lth_reply_json(struct lth_request *request, unsigned status, json_t *document)
+{
+	struct lth_buf text = {0};
+	char *body = document ? json_dumps(document, JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
+	json_decref(document);
+	if (body)
+		lth_buf_printf(&text, "%s\n", body);
+	free(body);
+	lth_reply_bytes(request, status, "application/json", text.data, text.size);
+}
+
+void lth_reply_problem(struct lth_request *request, const struct lth_diag *diag, const json_t *extra)
+{
+	struct lth_buf text = {0};
+	char *body = lth_problem_text(diag, extra);
+	if (body)
+		lth_buf_printf(&text, "%s\n", body);
+	free(body);
+	lth_reply_bytes(request, (unsigned)lth_code_http(diag->code), "application/problem+json", text.data, text.size);
+	if (diag->code == LTH_BUSY || diag->code == LTH_QUOTA) {
+		char seconds[16];
+		snprintf(seconds, sizeof(seconds), "%u", request->server->jobs ? lth_jobs_retry_after(request->server->jobs) : 1);
+		lth_reply_header(request, "Retry-After", seconds);
+	}
+}
+
+void lth_reply_header(struct lth_request *request, const char *name, const char *value)
+{
+	if (request->response)
+		MHD_add_response_header(request->response, name, value);
+}
+
+static void blob_headers(struct lth_request *request, const char *etag)
+{
+	lth_reply_header(request, "ETag", etag);
+	lth_reply_header(request, "Accept-Ranges", "bytes");
+}
+
+void lth_reply_blob(struct lth_request *request, const char *digest, const char *type)
+{
+	char etag[LTH_DIGEST_TEXT + 2], content_range[96];
+	uint64_t size, first = 0, last;
+	struct lth_diag diag = {0};
+	int fd = lth_store_open_blob(&request->server->store, digest, &size);
+	if (fd < 0) {
+		lth_diag_fail(&diag, LTH_NOT_FOUND, digest, NULL, NULL, "no blob of this digest");
+		lth_reply_problem(request, &diag, NULL);
+		return;
+	}
+	snprintf(etag, sizeof(etag), "\"%s\"", digest);
+	if (lth_etag_listed(lth_request_header(request, "If-None-Match"), etag)) {
+		close(fd);
+		lth_reply_static(request, 304, NULL, "", 0);
+		blob_headers(request, etag);
+		return;
+	}
+	const char *range = lth_request_header(request, "Range"), *condition = lth_request_header(request, "If-Range");
+	if (condition && strcmp(condition, etag) != 0)
+		range = NULL;
+	switch (lth_range_parse(range, size, &first, &last)) {
+	case LTH_RANGE_WHOLE: lth_reply_fd(request, 200, type, fd, 0, size); break;
+	case LTH_RANGE_PART:
+		lth_reply_fd(request, 206, type, fd, first, last - first + 1);
+		snprintf(content_range, sizeof(content_range), "bytes %llu-%llu/%llu", (unsigned long long)first,
+			 (unsigned long long)last, (unsigned long long)size);
+		lth_reply_header(request, "Content-Range", content_range);
+		break;
+	default:
+		close(fd);
+		lth_diag_fail(&diag, LTH_BAD_RANGE, digest, NULL, NULL, "the range '%s' of %llu bytes", range,
+			      (unsigned long long)size);
+		lth_reply_problem(request, &diag, NULL);
+		snprintf(content_range, sizeof(content_range), "bytes */%llu", (unsigned long long)size);
+		lth_reply_header(request, "Content-Range", content_range);
+		return;
+	}
+	blob_headers(request, etag);
+}

@@ -1,0 +1,456 @@
+/* A request from its header to the end of its answer. The rules of libmicrohttpd that shape this file: no reply while
+ * upload data is pending (a body that went wrong is drained to a small cap), suspended connections neither time out nor
+ * notice that the client has left (a watcher on a copy of the socket does), resuming only on the loop thread, and the
+ * library must run afterwards (lth_server_kick). */
+#include "daemon/http.h"
+#include "daemon/negotiate.h"
+#include "runtime/base/io.h"
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { DRAIN_BYTES = 1 << 20 };
+
+struct lth_watcher {
+	uv_poll_t poll;
+	int fd;
+	struct lth_request *request; /* NULL once stopped */
+};
+
+/* --- watching for a client that leaves */
+static void on_watcher_closed(uv_handle_t *handle)
+{
+	struct lth_watcher *watcher = handle->data;
+	close(watcher->fd); /* never before its handle */
+	free(watcher);
+}
+
+static void stop_watching(struct lth_request *request)
+{
+	if (!request->watcher)
+		return;
+	request->watcher->request = NULL;
+	uv_close((uv_handle_t *)&request->watcher->poll, on_watcher_closed);
+	request->watcher = NULL;
+}
+
+static void on_disconnect(uv_poll_t *poll, int status, int events)
+{
+	struct lth_watcher *watcher = poll->data;
+	struct lth_request *request = watcher->request;
+	struct lth_diag diag = {0};
+	if (!request || (status == 0 && !(events & UV_DISCONNECT)))
+		return;
+	stop_watching(request);
+	request->gone = true;
+	lth_jobs_leave(request->server->jobs, &request->waiter);
+	if (request->working)
+		return; /* its work ends first */
+	lth_diag_fail(&diag, LTH_CANCELLED, "connection", NULL, NULL, "the client left");
+	lth_reply_problem(request, &diag, NULL);
+	lth_request_resume(request);
+}
+
+static void watch(struct lth_request *request)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	struct lth_watcher *watcher = info ? calloc(1, sizeof(*watcher)) : NULL;
+	if (!watcher)
+		return; /* then a client that leaves is noticed when its answer is sent */
+	watcher->fd = fcntl(info->connect_fd, F_DUPFD_CLOEXEC, 0);
+	if (watcher->fd < 0 || uv_poll_init(request->server->loop, &watcher->poll, watcher->fd) != 0) {
+		if (watcher->fd >= 0)
+			close(watcher->fd);
+		free(watcher);
+		return;
+	}
+	watcher->poll.data = watcher;
+	watcher->request = request;
+	request->watcher = watcher;
+	uv_poll_start(&watcher->poll, UV_DISCONNECT, on_disconnect);
+}
+
+void lth_request_suspend(struct lth_request *request)
+{
+	if (request->suspended)
+		return;
+	request->suspended = true;
+	MHD_suspend_connection(request->connection);
+	watch(request);
+}
+
+void lth_request_resume(struct lth_request *request)
+{
+	if (!request->suspended)
+		return;
+	stop_watching(request);
+	request->suspended = false;
+	MHD_resume_connection(request->connection);
+	lth_server_kick(request->server);
+}
+
+/* --- work in the thread pool */
+struct work {
+	uv_work_t base;
+	struct lth_request *request;
+	void (*work)(struct lth_request *request), (*after)(struct lth_request *request);
+};
+
+static void run_work(uv_work_t *base)
+{
+	struct work *work = base->data;
+	work->work(work->request);
+}
+
+static void after_work(uv_work_t *base, int status)
+{
+	struct work *work = base->data;
+	struct lth_request *request = work->request;
+	struct lth_diag diag = {0};
+	(void)status;
+	request->working = false;
+	if (request->gone) {
+		lth_diag_fail(&diag, LTH_CANCELLED, "connection", NULL, NULL, "the client left");
+		lth_reply_problem(request, &diag, NULL);
+	} else {
+		work->after(request);
+	}
+	if (request->response)
+		lth_request_resume(request);
+	free(work);
+}
+
+void lth_request_work(struct lth_request *request, void (*function)(struct lth_request *request),
+		      void (*after)(struct lth_request *request))
+{
+	struct lth_diag diag = {0};
+	struct work *work = calloc(1, sizeof(*work));
+	if (work) {
+		*work = (struct work){.request = request, .work = function, .after = after};
+		work->base.data = work;
+	}
+	if (!work || uv_queue_work(request->server->loop, &work->base, run_work, after_work) != 0) {
+		free(work);
+		lth_diag_fail(&diag, LTH_OUT_OF_MEMORY, "request", NULL, NULL, "no memory for its work");
+		lth_reply_problem(request, &diag, NULL);
+		return;
+	}
+	request->working = true;
+	lth_request_suspend(request);
+}
+
+/* --- what a request says */
+const char *lth_request_header(const struct lth_request *request, const char *name)
+{
+	return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
+}
+
+const char *lth_request_argument(const struct lth_request *request, const char *name)
+{
+	return MHD_lookup_connection_value(request->connection, MHD_GET_ARGUMENT_KIND, name);
+}
+
+struct visit {
+	bool (*visit)(void *context, const char *name, const char *value);
+	void *context;
+};
+
+static enum MHD_Result on_argument(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	const struct visit *visit = context;
+	(void)kind;
+	return visit->visit(visit->context, name, value ? value : "") ? MHD_YES : MHD_NO;
+}
+
+void lth_request_arguments(const struct lth_request *request,
+			   bool (*visit)(void *context, const char *name, const char *value), void *context)
+{
+	struct visit both = {visit, context};
+	MHD_get_connection_values(request->connection, MHD_GET_ARGUMENT_KIND, on_argument, &both);
+}
+
+bool lth_request_wants_no_cache(const struct lth_request *request)
+{
+	const char *control = lth_request_header(request, "Cache-Control");
+	return control && (strcasestr(control, "no-cache") || strcasestr(control, "no-store"));
+}
+
+/* Letters that can stand in a log line and in JSON as they are. */
+static bool is_plain(const char *text)
+{
+	for (; *text; text++)
+		if (*text < 0x21 || *text > 0x7e || *text == '"' || *text == '\\')
+			return false;
+	return true;
+}
+
+void lth_request_client(const struct lth_request *request, char *out_name, size_t size)
+{
+	const char *name = lth_request_header(request, "Lathe-Client");
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	snprintf(out_name, size, "-");
+	if (name && *name && strlen(name) < size && is_plain(name))
+		snprintf(out_name, size, "%s", name);
+	else if (info && info->client_addr && info->client_addr->sa_family != AF_UNIX)
+		getnameinfo(info->client_addr,
+			    info->client_addr->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6),
+			    out_name, (socklen_t)size, NULL, 0, NI_NUMERICHOST);
+}
+
+void lth_request_trace(const struct lth_request *request, char *out_trace, size_t size)
+{
+	const char *trace = lth_request_header(request, "traceparent");
+	bool good = trace && strlen(trace) < size && strspn(trace, "0123456789abcdef-") == strlen(trace);
+	snprintf(out_trace, size, "%s", good ? trace : "");
+}
+
+/* --- the header has arrived */
+static uint64_t announced_bytes(const struct lth_request *request, bool *out_known)
+{
+	const char *length = lth_request_header(request, "Content-Length");
+	*out_known = length != NULL;
+	return length ? strtoull(length, NULL, 10) : 0;
+}
+
+static enum lth_code check_origin(const struct lth_request *request, struct lth_diag *diag)
+{
+	const char *origin = lth_request_header(request, "Origin");
+	if (lth_origin_allowed(origin, lth_request_header(request, "Host"), request->server->loopback))
+		return LTH_OK;
+	return lth_diag_fail(diag, LTH_FORBIDDEN, "Origin", "the daemon's own page, or a client that is no web page", NULL,
+			     "a request from %s", origin);
+}
+
+/* Decides from the header alone whether the body may come: a client that waits for 100 Continue then sends nothing. */
+static enum lth_code check_body(struct lth_request *request, struct lth_diag *diag)
+{
+	const struct lth_config *config = &request->server->config;
+	bool known, chunked = lth_request_header(request, "Transfer-Encoding") != NULL;
+	uint64_t bytes = announced_bytes(request, &known);
+	if (request->route->body == LTH_BODY_NONE) {
+		if (bytes || chunked)
+			return lth_diag_fail(diag, LTH_TOO_LARGE, "body", "no body", NULL, "a body for %s %s",
+					     request->route->method, request->route->path);
+		return LTH_OK;
+	}
+	enum lth_content content = lth_content_type(lth_request_header(request, "Content-Type"));
+	if (request->route->body == LTH_BODY_MODEL && (content == LTH_CONTENT_OTHER || content == LTH_CONTENT_CSV))
+		return lth_diag_fail(diag, LTH_UNSUPPORTED_MEDIA, "Content-Type",
+				     "application/octet-stream, application/onnx or application/json", NULL, "%s",
+				     lth_request_header(request, "Content-Type"));
+	request->body_is_json = request->route->body == LTH_BODY_MODEL && content == LTH_CONTENT_JSON;
+	request->body_limit = request->body_is_json ? config->json_limit_bytes : config->body_limit_bytes;
+	if (!known && !chunked)
+		return lth_diag_fail(diag, LTH_LENGTH_REQUIRED, "body", "Content-Length, or chunked encoding", NULL, "neither");
+	if (bytes > request->body_limit)
+		return lth_diag_fail(diag, LTH_TOO_LARGE, "body", NULL,
+				     request->body_is_json ? "PUT weights to /v1/blobs and name them by digest"
+							   : "raise lathed's body-limit-bytes",
+				     "%llu bytes, more than the limit of %llu", (unsigned long long)bytes,
+				     (unsigned long long)request->body_limit);
+	if (!request->body_is_json)
+		return lth_spool_begin(&request->server->store, &request->spool, diag);
+	return LTH_OK;
+}
+
+static void begin(struct lth_request *request, const char *method, const char *path)
+{
+	struct lth_diag diag = {0};
+	lth_routes_match(request, method, path);
+	if (!request->route)
+		return;
+	enum lth_code code = check_origin(request, &diag);
+	if (code == LTH_OK)
+		code = check_body(request, &diag);
+	if (code != LTH_OK)
+		lth_reply_problem(request, &diag, NULL);
+}
+
+/* --- the body arrives. False cuts the connection. */
+static bool take_body(struct lth_request *request, const char *data, size_t size)
+{
+	request->body_bytes += size;
+	request->server->metrics.values[LTH_METRIC_BODY_BYTES] += size;
+	if (request->body_bytes > request->body_limit && request->diag.code == LTH_OK)
+		lth_diag_fail(&request->diag, LTH_TOO_LARGE, "body", NULL, NULL, "more bytes than the limit of %llu",
+			      (unsigned long long)request->body_limit);
+	if (request->diag.code != LTH_OK)
+		return request->body_bytes < request->body_limit ||
+		       request->body_bytes - request->body_limit < DRAIN_BYTES;
+	if (!request->body_is_json)
+		(void)!lth_spool_append(&request->spool, data, size, &request->diag); /* the diag tells, once all is drained */
+	else
+		lth_buf_append(&request->text, data, size);
+	if (!lth_buf_ok(&request->text))
+		lth_diag_fail(&request->diag, LTH_OUT_OF_MEMORY, "body", NULL, NULL, "%zu bytes", request->text.size);
+	return true;
+}
+
+static enum MHD_Result send_reply(struct lth_request *request)
+{
+	if (!request->response)
+		return MHD_NO;
+	enum MHD_Result result = MHD_queue_response(request->connection, request->status, request->response);
+	MHD_destroy_response(request->response);
+	request->response = NULL;
+	return result;
+}
+
+static struct lth_request *new_request(struct lth_server *server, struct MHD_Connection *connection)
+{
+	struct lth_request *request = calloc(1, sizeof(*request));
+	if (!request)
+		return NULL;
+	request->server = server;
+	request->connection = connection;
+	request->spool.fd = -1;
+	request->started_ns = lth_now_ns();
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	request->socket = info ? info->socket_context : NULL;
+	if (request->socket)
+		request->socket->request = request;
+	return request;
+}
+
+enum MHD_Result lth_http_request(void *server, struct MHD_Connection *connection, const char *url, const char *method,
+				 const char *version, const char *data, size_t *size, void **state)
+{
+	struct lth_request *request = *state;
+	(void)version;
+	if (!request) {
+		request = *state = new_request(server, connection);
+		if (!request)
+			return MHD_NO;
+		begin(request, method, url);
+		return request->response ? send_reply(request) : MHD_YES;
+	}
+	if (*size) {
+		bool go_on = take_body(request, data, *size);
+		*size = 0;
+		return go_on ? MHD_YES : MHD_NO;
+	}
+	if (!request->dispatched) {
+		request->dispatched = true;
+		if (request->diag.code != LTH_OK)
+			lth_reply_problem(request, &request->diag, NULL);
+		else
+			request->route->handler(request);
+	}
+	if (request->response)
+		return send_reply(request);
+	return request->suspended ? MHD_YES : MHD_NO;
+}
+
+/* --- the end */
+static void log_request(const struct lth_request *request)
+{
+	char ms[32], status[16];
+	snprintf(ms, sizeof(ms), "%.3f", (double)(lth_now_ns() - request->started_ns) * 1e-6);
+	snprintf(status, sizeof(status), "%u", request->status);
+	lth_log_event(&request->server->log, LTH_LOG_DEBUG, NULL, "request", "route", lth_routes_name(request->route_number),
+		      "status", status, "ms", ms, NULL);
+}
+
+void lth_http_completed(void *context, struct MHD_Connection *connection, void **state,
+			enum MHD_RequestTerminationCode why)
+{
+	struct lth_server *server = context;
+	struct lth_request *request = *state;
+	(void)connection;
+	(void)why;
+	if (!request)
+		return;
+	*state = NULL;
+	lth_jobs_leave(server->jobs, &request->waiter);
+	stop_watching(request);
+	lth_metrics_answer(&server->metrics, request->route_number, request->status);
+	lth_metrics_time(&server->metrics, LTH_HISTOGRAM_REQUEST, lth_now_ns() - request->started_ns);
+	log_request(request);
+	if (request->socket) {
+		request->socket->request = NULL;
+		request->socket->quiet_since_ns = lth_now_ns();
+	}
+	if (request->response)
+		MHD_destroy_response(request->response);
+	if (request->state)
+		request->free_state(request->state);
+	lth_spool_discard(&request->spool);
+	lth_buf_free(&request->text);
+	free(request);
+}
+
+/* --- connections */
+void lth_http_connection(void *context, struct MHD_Connection *connection, void **state,
+			 enum MHD_ConnectionNotificationCode what)
+{
+	struct lth_server *server = context;
+	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+		const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+		struct lth_connection *socket = calloc(1, sizeof(*socket));
+		*state = socket;
+		if (!socket)
+			return;
+		*socket = (struct lth_connection){
+			.fd = info ? info->connect_fd : -1, .quiet_since_ns = lth_now_ns(), .next = server->connections};
+		if (server->connections)
+			server->connections->previous = socket;
+		server->connections = socket;
+		server->metrics.values[LTH_METRIC_CONNECTIONS]++;
+		return;
+	}
+	struct lth_connection *socket = *state;
+	if (!socket)
+		return;
+	if (socket->next)
+		socket->next->previous = socket->previous;
+	if (socket->previous)
+		socket->previous->next = socket->next;
+	else
+		server->connections = socket->next;
+	server->metrics.values[LTH_METRIC_CONNECTIONS]--;
+	free(socket);
+	*state = NULL;
+}
+
+static bool too_slow(const struct lth_server *server, const struct lth_connection *socket, uint64_t now)
+{
+	uint64_t grace = server->config.idle_timeout_ms * 1000000;
+	const struct lth_request *request = socket->request;
+	if (!request)
+		return now - socket->quiet_since_ns > grace;
+	if (request->dispatched || request->response || !request->route || now - request->started_ns <= grace)
+		return false;
+	double seconds = (double)(now - request->started_ns - grace) * 1e-9;
+	return (double)request->body_bytes < seconds * (double)server->config.body_rate_bytes;
+}
+
+void lth_http_sweep(struct lth_server *server)
+{
+	uint64_t now = lth_now_ns();
+	for (struct lth_connection *socket = server->connections; socket; socket = socket->next)
+		if (socket->fd >= 0 && too_slow(server, socket, now))
+			shutdown(socket->fd, SHUT_RDWR); /* libmicrohttpd sees the end and closes */
+}
+
+void lth_http_wake_all(struct lth_server *server)
+{
+	for (struct lth_connection *socket = server->connections; socket; socket = socket->next) {
+		struct lth_request *request = socket->request;
+		struct lth_diag diag = {0};
+		if (!request || !request->suspended || request->working)
+			continue;
+		lth_jobs_leave(server->jobs, &request->waiter);
+		if (!request->response) {
+			lth_diag_fail(&diag, LTH_BUSY, "daemon", NULL, "try again", "a daemon that is shutting down");
+			lth_reply_problem(request, &diag, NULL);
+		}
+		lth_request_resume(request);
+	}
+}

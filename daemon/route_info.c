@@ -1,0 +1,114 @@
+/* What the daemon says about itself: the workers' tables, versions, health, metrics, the interface, the page. */
+#include <config.h>
+#include "daemon/embedded.h"
+#include "daemon/server.h"
+#include "runtime/base/io.h"
+
+#include <microhttpd.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void reply_table(struct lth_request *request, const char *name)
+{
+	struct lth_diag diag = {0};
+	json_t *table = json_object_get(request->server->description.root, name);
+	if (!request->server->description.root) {
+		lth_diag_fail(&diag, LTH_BUSY, "workers", NULL, "try again", "no worker has introduced itself yet");
+		lth_reply_problem(request, &diag, NULL);
+		return;
+	}
+	lth_reply_json(request, 200, json_pack("{s:s, s:O}", "build", request->server->description.build, name,
+					       table ? table : json_null()));
+}
+
+void lth_route_passes(struct lth_request *request)
+{
+	reply_table(request, "passes");
+}
+
+void lth_route_ops(struct lth_request *request)
+{
+	reply_table(request, "ops");
+}
+
+void lth_route_targets(struct lth_request *request)
+{
+	reply_table(request, "targets");
+}
+
+void lth_route_options(struct lth_request *request)
+{
+	reply_table(request, "options");
+}
+
+static json_t *copy_of(json_t *value)
+{
+	return value ? json_incref(value) : json_null();
+}
+
+void lth_route_version(struct lth_request *request)
+{
+	const struct lth_server *server = request->server;
+	const struct lth_config *config = &server->config;
+	const json_t *layers = lth_pool_layers(server->pool);
+	json_t *root = server->description.root;
+	lth_reply_json(
+		request, 200,
+		json_pack("{s:s, s:{s:o, s:o, s:o}, s:{s:s, s:s, s:s}, s:o, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}}", "lathed",
+			  PACKAGE_VERSION, "worker", "version", copy_of(json_object_get(root, "version")), "llvm",
+			  copy_of(json_object_get(root, "llvm")), "build", copy_of(json_object_get(root, "build")), "libraries",
+			  "libmicrohttpd", MHD_get_version(), "libuv", uv_version_string(), "jansson", jansson_version_str(),
+			  "sandbox", layers ? json_deep_copy(layers) : json_array(), "limits", "workers",
+			  (json_int_t)config->workers, "worker_memory_bytes", (json_int_t)config->worker_memory_bytes,
+			  "memory_budget_bytes", (json_int_t)config->memory_budget_bytes, "queue", (json_int_t)config->queue_limit,
+			  "job_timeout_ms", (json_int_t)config->job_timeout_ms, "body_bytes", (json_int_t)config->body_limit_bytes,
+			  "json_bytes", (json_int_t)config->json_limit_bytes, "connections", (json_int_t)config->connections));
+}
+
+void lth_route_healthz(struct lth_request *request)
+{
+	static const char text[] = "{\"status\":\"ok\"}\n";
+	lth_reply_static(request, 200, "application/json", text, sizeof(text) - 1);
+}
+
+/* Ready: a worker has introduced itself, some are alive, and the daemon is not draining. */
+void lth_route_readyz(struct lth_request *request)
+{
+	const struct lth_server *server = request->server;
+	struct lth_diag diag = {0};
+	unsigned idle, busy, queued, alive = lth_pool_count(server->pool, &idle, &busy);
+	lth_jobs_in_flight(server->jobs, &queued);
+	if (server->draining)
+		lth_diag_fail(&diag, LTH_BUSY, "daemon", NULL, NULL, "a daemon that is shutting down");
+	else if (!server->description.root || idle + busy == 0)
+		lth_diag_fail(&diag, LTH_BUSY, "workers", NULL, NULL, "no worker is ready (%u are starting)", alive);
+	if (diag.code != LTH_OK) {
+		lth_reply_problem(request, &diag, NULL);
+		return;
+	}
+	lth_reply_json(request, 200, json_pack("{s:s, s:i, s:i, s:i}", "status", "ready", "workers_idle", (int)idle,
+					       "workers_busy", (int)busy, "queued", (int)queued));
+}
+
+void lth_route_metrics(struct lth_request *request)
+{
+	struct lth_buf text = {0};
+	struct lth_server *server = request->server;
+	unsigned idle;
+	lth_pool_count(server->pool, &idle, NULL);
+	server->metrics.values[LTH_METRIC_WORKERS_READY] = idle;
+	lth_metrics_print(&server->metrics, lth_routes_name, &text);
+	lth_reply_bytes(request, 200, "text/plain; version=0.0.4; charset=utf-8", text.data, text.size);
+}
+
+void lth_route_openapi(struct lth_request *request)
+{
+	lth_reply_static(request, 200, "application/yaml", lth_openapi_text, strlen(lth_openapi_text));
+}
+
+void lth_route_page(struct lth_request *request)
+{
+	lth_reply_static(request, 200, "text/html; charset=utf-8", lth_web_page, strlen(lth_web_page));
+	lth_reply_header(request, "Content-Security-Policy",
+			 "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'");
+}

@@ -1,0 +1,63 @@
+/* POST /v1/plan and /v1/plan/check: the body goes to a worker as it came; the planner there parses it. */
+#include "daemon/negotiate.h"
+#include "daemon/server.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool is_whole_number(const char *text)
+{
+	return *text && strspn(text, "0123456789") == strlen(text) && strlen(text) < 19;
+}
+
+static bool on_argument(void *context, const char *name, const char *value)
+{
+	json_t *number = is_whole_number(value) ? json_integer(strtoll(value, NULL, 10)) : json_string(value);
+	json_object_set_new(context, name, number ? number : json_string("?"));
+	return true;
+}
+
+static bool looks_like_csv(const struct lth_request *request)
+{
+	enum lth_content content = lth_content_type(lth_request_header(request, "Content-Type"));
+	if (content == LTH_CONTENT_CSV || content == LTH_CONTENT_JSON)
+		return content == LTH_CONTENT_CSV;
+	return request->spool.head != '{'; /* curl's default type says nothing */
+}
+
+static void submit(struct lth_request *request, enum lth_job_kind kind)
+{
+	struct lth_diag diag = {0};
+	struct lth_job_spec spec = {.kind = kind, .payload_fd = -1, .options = json_object()};
+	const json_t *asked;
+	if (!request->spool.size) {
+		lth_diag_fail(&diag, LTH_INVALID_REQUEST, "body", "buffers as JSON or CSV", NULL, "an empty body");
+		lth_reply_problem(request, &diag, NULL);
+		json_decref(spec.options);
+		return;
+	}
+	lth_request_arguments(request, on_argument, spec.options);
+	spec.timeout_ms = request->server->config.job_timeout_ms;
+	asked = json_object_get(spec.options, "timeout_ms");
+	if (asked && json_integer_value(asked) > 0 && (uint64_t)json_integer_value(asked) < spec.timeout_ms)
+		spec.timeout_ms = (uint64_t)json_integer_value(asked);
+	json_object_del(spec.options, "timeout_ms"); /* the daemon's; the planner knows time_limit_ms */
+	spec.csv = looks_like_csv(request);
+	spec.payload_bytes = request->spool.size;
+	spec.payload_fd = dup(request->spool.fd);
+	lth_request_client(request, spec.client, sizeof(spec.client));
+	lth_request_trace(request, spec.trace, sizeof(spec.trace));
+	lth_spool_discard(&request->spool);
+	lth_deliver_submit(request, &spec);
+}
+
+void lth_route_plan(struct lth_request *request)
+{
+	submit(request, LTH_JOB_PLAN);
+}
+
+void lth_route_plan_check(struct lth_request *request)
+{
+	submit(request, LTH_JOB_PLAN_CHECK);
+}

@@ -1,0 +1,341 @@
+/* The daemon's loop: libmicrohttpd's epoll descriptor under uv_poll and its time limits under a uv_timer, the pool's and
+ * the jobs' events, signals, and the end. libmicrohttpd uses edge-triggered epoll: a time-out of zero after MHD_run means
+ * that there is more to do now. */
+#include <config.h>
+#include "daemon/http.h"
+#include "runtime/base/io.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { RUNS_AT_ONCE = 64, SWEEP_MS = 1000, BACKLOG = 1024, CONNECTION_MEMORY = 32 * 1024 };
+
+static void drive(struct lth_server *server);
+static void maybe_finish_drain(struct lth_server *server);
+
+static void on_http(uv_poll_t *poll, int status, int events)
+{
+	(void)status;
+	(void)events;
+	drive(poll->data);
+}
+
+static void on_http_timer(uv_timer_t *timer)
+{
+	drive(timer->data);
+}
+
+static void drive(struct lth_server *server)
+{
+	MHD_UNSIGNED_LONG_LONG timeout = 0;
+	int runs = 0;
+	bool waits;
+	if (!server->http)
+		return;
+	do {
+		MHD_run(server->http);
+		waits = MHD_get_timeout(server->http, &timeout) == MHD_YES;
+	} while (waits && timeout == 0 && ++runs < RUNS_AT_ONCE);
+	if (waits)
+		uv_timer_start(&server->http_timer, on_http_timer, timeout, 0);
+	else
+		uv_timer_stop(&server->http_timer);
+}
+
+void lth_server_kick(struct lth_server *server)
+{
+	if (server->http)
+		uv_timer_start(&server->http_timer, on_http_timer, 0, 0); /* never from inside its own callbacks */
+}
+
+/* --- events of the pool */
+static void on_stage(void *context, struct lth_task *task, const char *stage)
+{
+	struct lth_server *server = context;
+	lth_jobs_on_stage(server->jobs, task, stage);
+}
+
+static void on_outcome(void *context, struct lth_task *task, struct lth_outcome *outcome)
+{
+	struct lth_server *server = context;
+	lth_jobs_on_outcome(server->jobs, task, outcome);
+}
+
+static void on_room(void *context)
+{
+	struct lth_server *server = context;
+	unsigned idle;
+	lth_jobs_schedule(server->jobs);
+	lth_pool_count(server->pool, &idle, NULL);
+	server->metrics.values[LTH_METRIC_WORKERS_READY] = idle;
+}
+
+static bool on_description(void *context, const char *text, size_t size)
+{
+	struct lth_server *server = context;
+	struct lth_diag diag = {0};
+	char line[1024];
+	if (lth_description_load(&server->description, text, size, &diag) == LTH_OK) {
+		lth_log_event(&server->log, LTH_LOG_INFO, NULL, "description", "build", server->description.build, NULL);
+		return true;
+	}
+	lth_log_event(&server->log, LTH_LOG_ERROR, NULL, "description-refused", "problem",
+		      lth_diag_line(&diag, line, sizeof(line)), NULL);
+	return false;
+}
+
+/* --- listening */
+static bool is_loopback(const struct sockaddr *address)
+{
+	if (address->sa_family == AF_INET) {
+		struct sockaddr_in in;
+		memcpy(&in, address, sizeof(in));
+		return ntohl(in.sin_addr.s_addr) >> 24 == 127;
+	}
+	if (address->sa_family == AF_INET6) {
+		struct sockaddr_in6 in;
+		memcpy(&in, address, sizeof(in));
+		return IN6_IS_ADDR_LOOPBACK(&in.sin6_addr);
+	}
+	return false;
+}
+
+static enum lth_code listen_failed(const struct lth_server *server, struct lth_diag *diag, const char *why)
+{
+	return lth_diag_fail(diag, LTH_INVALID_OPTION, "listen", "an address of this machine and a free port", NULL,
+			     "%s: %s", server->config.listen, why);
+}
+
+static enum lth_code bind_address(struct lth_server *server, const struct addrinfo *address, struct lth_diag *diag)
+{
+	int on = 1;
+	server->loopback = is_loopback(address->ai_addr);
+	if (!server->loopback && !server->config.allow_remote)
+		return lth_diag_fail(diag, LTH_FORBIDDEN, "listen", "a loopback address",
+				     "--allow-remote yes lets everyone who reaches it compile here", "%s",
+				     server->config.listen);
+	server->listen_fd = socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (server->listen_fd < 0)
+		return listen_failed(server, diag, strerror(errno));
+	setsockopt(server->listen_fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (bind(server->listen_fd, address->ai_addr, address->ai_addrlen) == 0 && listen(server->listen_fd, BACKLOG) == 0)
+		return LTH_OK;
+	enum lth_code code = listen_failed(server, diag, strerror(errno));
+	close(server->listen_fd);
+	server->listen_fd = -1;
+	return code;
+}
+
+static enum lth_code open_socket(struct lth_server *server, struct lth_diag *diag)
+{
+	struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *list;
+	int error = getaddrinfo(server->config.host, server->config.port, &hints, &list);
+	if (error)
+		return listen_failed(server, diag, gai_strerror(error));
+	enum lth_code code = bind_address(server, list, diag);
+	freeaddrinfo(list);
+	if (code != LTH_OK)
+		return code;
+	union {
+		struct sockaddr any;
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+	} bound;
+	socklen_t size = sizeof(bound);
+	if (getsockname(server->listen_fd, &bound.any, &size) == 0)
+		server->port = ntohs(bound.any.sa_family == AF_INET ? bound.v4.sin_port : bound.v6.sin6_port);
+	return LTH_OK;
+}
+
+static void on_http_log(void *context, const char *format, va_list args)
+{
+	struct lth_server *server = context;
+	char line[512];
+	vsnprintf(line, sizeof(line), format, args);
+	line[strcspn(line, "\n")] = 0;
+	lth_log_event(&server->log, LTH_LOG_DEBUG, NULL, "http", "text", line, NULL);
+}
+
+static enum lth_code start_http(struct lth_server *server, struct lth_diag *diag)
+{
+	const struct lth_config *config = &server->config;
+	server->http = MHD_start_daemon(
+		MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, lth_http_request, server,
+		MHD_OPTION_EXTERNAL_LOGGER, on_http_log, server,
+		MHD_OPTION_LISTEN_SOCKET, server->listen_fd,
+		MHD_OPTION_NOTIFY_COMPLETED, lth_http_completed, server,
+		MHD_OPTION_NOTIFY_CONNECTION, lth_http_connection, server,
+		MHD_OPTION_CONNECTION_LIMIT, (unsigned)config->connections,
+		MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)config->address_connections,
+		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)((config->idle_timeout_ms + 999) / 1000),
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+		MHD_OPTION_END);
+	const union MHD_DaemonInfo *info = server->http ? MHD_get_daemon_info(server->http, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
+	if (!info)
+		return lth_diag_fail(diag, LTH_INTERNAL, "http", NULL, NULL, "libmicrohttpd does not start");
+	uv_poll_init(server->loop, &server->http_poll, info->epoll_fd);
+	server->http_poll.data = server;
+	uv_poll_start(&server->http_poll, UV_READABLE, on_http);
+	lth_server_kick(server);
+	return LTH_OK;
+}
+
+/* --- signals and the end */
+static void on_pool_closed(void *context)
+{
+	struct lth_server *server = context;
+	server->pool_closed = true;
+}
+
+static void close_handle(uv_handle_t *handle, void *context)
+{
+	(void)context;
+	if (!uv_is_closing(handle) && (handle->type == UV_SIGNAL))
+		uv_close(handle, NULL);
+}
+
+/* Everything goes: jobs that still run are cancelled, workers killed. The loop ends when the last handle has closed. */
+static void shut(struct lth_server *server)
+{
+	if (server->stopping)
+		return;
+	server->stopping = true;
+	lth_jobs_close(server->jobs);
+	lth_http_wake_all(server);
+	drive(server);
+	drive(server);
+	uv_close((uv_handle_t *)&server->http_poll, NULL);
+	uv_close((uv_handle_t *)&server->http_timer, NULL);
+	uv_close((uv_handle_t *)&server->sweep_timer, NULL);
+	uv_walk(server->loop, close_handle, NULL);
+	lth_pool_close(server->pool, on_pool_closed);
+}
+
+static void maybe_finish_drain(struct lth_server *server)
+{
+	if (server->draining && (lth_jobs_in_flight(server->jobs, NULL) == 0 || lth_now_ns() > server->drain_until_ns))
+		shut(server);
+}
+
+void lth_server_stop(struct lth_server *server)
+{
+	if (server->draining) {
+		shut(server);
+		return;
+	}
+	lth_log_event(&server->log, LTH_LOG_INFO, NULL, "drain", NULL);
+	server->draining = true;
+	server->drain_until_ns = lth_now_ns() + server->config.drain_timeout_ms * 1000000;
+	lth_jobs_drain(server->jobs);
+	maybe_finish_drain(server);
+	if (!server->stopping)
+		uv_timer_set_repeat(&server->sweep_timer, SWEEP_MS / 20);
+	uv_timer_again(&server->sweep_timer);
+}
+
+static void on_sweep(uv_timer_t *timer)
+{
+	struct lth_server *server = timer->data;
+	lth_http_sweep(server);
+	maybe_finish_drain(server);
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+	struct lth_server *server = handle->data;
+	struct lth_config fresh;
+	struct lth_diag diag = {0};
+	enum lth_config_action action;
+	char line[1024];
+	if (number != SIGHUP) {
+		lth_server_stop(server);
+		return;
+	}
+	if (lth_config_load(server->argc, server->argv, &fresh, &action, &diag) != LTH_OK) {
+		lth_log_event(&server->log, LTH_LOG_ERROR, NULL, "reload-refused", "problem",
+			      lth_diag_line(&diag, line, sizeof(line)), NULL);
+		return;
+	}
+	lth_config_reload(&server->config, &fresh, &server->log);
+	server->log.threshold = server->config.log_threshold;
+	lth_config_free(&fresh);
+	lth_log_event(&server->log, LTH_LOG_INFO, NULL, "reloaded", NULL);
+}
+
+static void watch_signal(struct lth_server *server, uv_signal_t *handle, int number)
+{
+	uv_signal_init(server->loop, handle);
+	handle->data = server;
+	uv_signal_start(handle, on_signal, number);
+}
+
+/* --- start */
+static enum lth_code write_port_file(const struct lth_server *server, struct lth_diag *diag)
+{
+	char text[16];
+	int size = snprintf(text, sizeof(text), "%u\n", server->port);
+	if (!server->config.port_file[0])
+		return LTH_OK;
+	return lth_write_file(server->config.port_file, text, (size_t)size, false, diag);
+}
+
+enum lth_code lth_server_start(struct lth_server *server, uv_loop_t *loop, struct lth_diag *diag)
+{
+	char port[16];
+	server->loop = loop;
+	server->log.threshold = server->config.log_threshold;
+	server->started_ns = lth_now_ns();
+	server->listen_fd = -1;
+	enum lth_code code = open_socket(server, diag);
+	if (code == LTH_OK)
+		code = lth_store_open(&server->store, server->config.state_dir, diag);
+	if (code != LTH_OK)
+		return code;
+	server->metrics.values[LTH_METRIC_STORE_BYTES] = atomic_load(&server->store.bytes);
+	server->jobs = lth_jobs_create(loop, &server->config, &server->store, &server->answers, &server->metrics, &server->log);
+	if (!server->jobs)
+		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "start", NULL, NULL, "jobs");
+	const struct lth_pool_events events = {server, on_stage, on_outcome, on_room, on_description};
+	server->pool = lth_pool_create(loop, &server->config, &server->store, &server->metrics, &server->log, &events);
+	if (!server->pool)
+		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "start", NULL, NULL, "the pool");
+	lth_jobs_attach(server->jobs, server->pool);
+	uv_timer_init(loop, &server->http_timer);
+	uv_timer_init(loop, &server->sweep_timer);
+	server->http_timer.data = server->sweep_timer.data = server;
+	uv_timer_start(&server->sweep_timer, on_sweep, SWEEP_MS, SWEEP_MS);
+	watch_signal(server, &server->sigterm, SIGTERM);
+	watch_signal(server, &server->sigint, SIGINT);
+	watch_signal(server, &server->sighup, SIGHUP);
+	code = start_http(server, diag);
+	if (code == LTH_OK)
+		code = write_port_file(server, diag);
+	if (code != LTH_OK)
+		return code;
+	snprintf(port, sizeof(port), "%u", server->port);
+	lth_log_event(&server->log, LTH_LOG_INFO, NULL, "listening", "address", server->config.host, "port", port, "state_dir",
+		      server->store.root, NULL);
+	return LTH_OK;
+}
+
+void lth_server_finish(struct lth_server *server)
+{
+	if (server->http)
+		MHD_stop_daemon(server->http); /* closes the listening socket too */
+	else if (server->listen_fd >= 0)
+		close(server->listen_fd);
+	server->http = NULL;
+	lth_jobs_destroy(&server->jobs);
+	lth_pool_destroy(&server->pool);
+	lth_answers_clear(&server->answers);
+	lth_description_free(&server->description);
+	lth_store_close(&server->store);
+	lth_config_free(&server->config);
+}

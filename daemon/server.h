@@ -1,0 +1,137 @@
+/* The daemon as one structure, and requests as the routes see them. Only server.c, request.c and reply.c know
+ * libmicrohttpd; routes work with what stands here. A route's handler is called once the body is complete; it either
+ * replies or suspends the request until a job or a piece of work wakes it. Thread rule: loop thread. */
+#ifndef LTH_DAEMON_SERVER_H
+#define LTH_DAEMON_SERVER_H
+
+#include "daemon/answers.h"
+#include "daemon/config.h"
+#include "daemon/description.h"
+#include "daemon/jobs.h"
+#include "daemon/metrics.h"
+#include "daemon/pool.h"
+#include "daemon/store.h"
+#include "runtime/base/buf.h"
+#include "runtime/base/log.h"
+
+#include <uv.h>
+
+struct MHD_Connection;
+struct MHD_Daemon;
+struct MHD_Response;
+struct lth_request;
+
+enum lth_body { LTH_BODY_NONE, LTH_BODY_SPOOL, LTH_BODY_MODEL };
+
+struct lth_route {
+	const char *method, *path;
+	enum lth_body body;
+	void (*handler)(struct lth_request *request);
+};
+
+struct lth_connection { /* one client's socket */
+	struct lth_connection *next, *previous;
+	int fd;
+	uint64_t quiet_since_ns; /* when it last had no request */
+	struct lth_request *request;
+};
+
+struct lth_server {
+	uv_loop_t *loop;
+	struct lth_config config;
+	struct lth_log log;
+	struct lth_metrics metrics;
+	struct lth_store store;
+	struct lth_answers answers;
+	struct lth_description description;
+	struct lth_pool *pool;
+	struct lth_jobs *jobs;
+	struct MHD_Daemon *http;
+	struct lth_connection *connections;
+	int listen_fd;
+	unsigned port;
+	bool loopback, draining, stopping, pool_closed;
+	uint64_t drain_until_ns, started_ns;
+	uv_poll_t http_poll;
+	uv_timer_t http_timer, sweep_timer;
+	uv_signal_t sigterm, sigint, sighup;
+	int argc;
+	char **argv;
+};
+
+struct lth_request {
+	struct lth_server *server;
+	struct MHD_Connection *connection;
+	struct lth_connection *socket;
+	const struct lth_route *route; /* NULL: none matched */
+	unsigned route_number;
+	char argument[160]; /* what stood for `*` in the path */
+	uint64_t started_ns, body_bytes, body_limit;
+	bool head, dispatched, suspended, gone, working;
+	enum lth_body body;
+	bool body_is_json;
+	struct lth_spool spool; /* a raw body */
+	struct lth_buf text;    /* a JSON body */
+	struct lth_diag diag;   /* the first thing that went wrong with the body */
+	struct MHD_Response *response;
+	unsigned status;
+	struct lth_waiter waiter;
+	const char *cache; /* for the reply: "miss", "hit", "joined" */
+	struct lth_watcher *watcher;
+	void *state; /* the route's own, freed by free_state */
+	void (*free_state)(void *state);
+};
+
+/* --- server.c */
+LTH_MUST_CHECK enum lth_code lth_server_start(struct lth_server *server, uv_loop_t *loop, struct lth_diag *diag);
+/* After the loop has ended. */
+void lth_server_finish(struct lth_server *server);
+/* Lets libmicrohttpd run soon, after something outside its callbacks has changed its connections. */
+void lth_server_kick(struct lth_server *server);
+/* First call drains, second is fast. */
+void lth_server_stop(struct lth_server *server);
+
+/* --- request.c */
+void lth_request_suspend(struct lth_request *request); /* until lth_request_resume; watches for a client that leaves */
+void lth_request_resume(struct lth_request *request);  /* a reply must have been set, unless the client is gone */
+/* Runs `work` in the thread pool with the request suspended, then `after` on the loop, which replies or goes on waiting. */
+void lth_request_work(struct lth_request *request, void (*work)(struct lth_request *request),
+		      void (*after)(struct lth_request *request));
+const char *lth_request_header(const struct lth_request *request, const char *name); /* NULL when absent */
+/* Calls `visit` for each query argument in order, until it returns false. */
+void lth_request_arguments(const struct lth_request *request,
+			   bool (*visit)(void *context, const char *name, const char *value), void *context);
+const char *lth_request_argument(const struct lth_request *request, const char *name); /* the first; NULL when absent */
+/* Who asks, for fairness: the Lathe-Client header, else the peer's address. */
+void lth_request_client(const struct lth_request *request, char *out_name, size_t size);
+/* The traceparent header, if it is well formed; else empty. */
+void lth_request_trace(const struct lth_request *request, char *out_trace, size_t size);
+bool lth_request_wants_no_cache(const struct lth_request *request);
+
+/* --- reply.c: each sets the request's reply; headers may be added afterwards */
+void lth_reply_bytes(struct lth_request *request, unsigned status, const char *type, char *bytes, size_t size); /* takes */
+void lth_reply_static(struct lth_request *request, unsigned status, const char *type, const char *text, size_t size);
+void lth_reply_fd(struct lth_request *request, unsigned status, const char *type, int fd, uint64_t offset,
+		  uint64_t size); /* takes the descriptor */
+void lth_reply_json(struct lth_request *request, unsigned status, json_t *document); /* takes */
+void lth_reply_problem(struct lth_request *request, const struct lth_diag *diag, const json_t *extra);
+void lth_reply_header(struct lth_request *request, const char *name, const char *value);
+/* A blob with ETag, conditions and ranges. */
+void lth_reply_blob(struct lth_request *request, const char *digest, const char *type);
+
+/* --- routes.c */
+/* Finds the route and fills route, route_number, argument and head; else sets a problem (404, 405 with Allow). */
+void lth_routes_match(struct lth_request *request, const char *method, const char *path);
+const char *lth_routes_name(unsigned number);
+#define LTH_ROUTE(method, path, body, handler, summary) void handler(struct lth_request *request);
+#include "daemon/routes.def"
+#undef LTH_ROUTE
+
+/* --- deliver.c: what jobs end with, as replies */
+void lth_deliver_answer(struct lth_request *request, const struct lth_answer *answer, const char *cache);
+void lth_deliver_job(struct lth_request *request, struct lth_job *job); /* an ended one */
+json_t *lth_job_json(const struct lth_job *job);
+/* Submits the spec (taken) and replies, or suspends until the job ends: what Prefer says. */
+void lth_deliver_submit(struct lth_request *request, struct lth_job_spec *spec);
+
+#endif

@@ -1,0 +1,394 @@
+/* Content-addressed store on the local file system. See store.h. */
+#include "daemon/store.h"
+#include "runtime/base/io.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *const folders[] = {"", "blobs", "actions", "kernels", "jobs", "quarantine", "work", "tmp"};
+enum { NUM_FOLDERS = sizeof(folders) / sizeof(folders[0]) };
+
+static enum lth_code failed(struct lth_diag *diag, const char *place, const char *what)
+{
+	enum lth_code code = errno == ENOSPC || errno == EDQUOT ? LTH_DISK_FULL : errno == ENOMEM ? LTH_OUT_OF_MEMORY
+												   : LTH_IO_ERROR;
+	return lth_diag_fail(diag, code, place, NULL, NULL, "%s: %s", what, strerror(errno));
+}
+
+char *lth_store_path(const struct lth_store *store, const char *folder, const char *name)
+{
+	char *path;
+	return asprintf(&path, "%s/%s%s%s", store->root, folder, *name ? "/" : "", name) < 0 ? NULL : path;
+}
+
+/* "sha256:HHxxxx" -> ROOT/blobs/HH/HHxxxx */
+static char *blob_path(const struct lth_store *store, const char *digest)
+{
+	char *path;
+	const char *hex = digest + 7;
+	return asprintf(&path, "%s/blobs/%.2s/%s", store->root, hex, hex) < 0 ? NULL : path;
+}
+
+static bool sync_folder_of(const char *path)
+{
+	char folder[PATH_MAX];
+	snprintf(folder, sizeof(folder), "%s", path);
+	char *slash = strrchr(folder, '/');
+	if (!slash)
+		return false;
+	*slash = 0;
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool ok = fd >= 0 && fsync(fd) == 0;
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
+/* The folder of a path, made when missing (and then durable in its parent). */
+static bool make_folder_of(const char *path)
+{
+	char folder[PATH_MAX];
+	snprintf(folder, sizeof(folder), "%s", path);
+	char *slash = strrchr(folder, '/');
+	if (!slash)
+		return false;
+	*slash = 0;
+	if (mkdir(folder, 0700) == 0)
+		return sync_folder_of(folder);
+	return errno == EEXIST;
+}
+
+/* fsync, rename, fsync the folder; takes the temporary away on failure. Closes nothing. */
+static enum lth_code settle(int fd, const char *temporary, const char *path, struct lth_diag *diag)
+{
+	bool ok = fsync(fd) == 0 && make_folder_of(path) && rename(temporary, path) == 0 && sync_folder_of(path);
+	if (ok)
+		return LTH_OK;
+	enum lth_code code = failed(diag, "store", "cannot write durably");
+	unlink(temporary);
+	return code;
+}
+
+static int temporary_file(struct lth_store *store, char **out_path)
+{
+	char *path;
+	unsigned long long serial = atomic_fetch_add(&store->serial, 1);
+	if (asprintf(&path, "%s/tmp/%ld-%llu", store->root, (long)getpid(), serial) < 0) {
+		errno = ENOMEM;
+		return -1;
+	}
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		free(path);
+	else
+		*out_path = path;
+	return fd;
+}
+
+/* Writes bytes durably to `path`. */
+static enum lth_code write_durably(struct lth_store *store, const char *path, const void *data, size_t size,
+				   struct lth_diag *diag)
+{
+	char *temporary;
+	int fd = path ? temporary_file(store, &temporary) : -1;
+	if (fd < 0)
+		return failed(diag, "store", "cannot create a temporary file");
+	enum lth_code code = LTH_OK;
+	if (!lth_write_full(fd, data, size)) {
+		code = failed(diag, "store", "cannot write");
+		unlink(temporary);
+	} else {
+		code = settle(fd, temporary, path, diag);
+	}
+	close(fd);
+	free(temporary);
+	return code;
+}
+
+/* --- opening */
+void lth_store_remove_tree(const char *path)
+{
+	DIR *folder = opendir(path);
+	if (folder) {
+		for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+			char *inner;
+			if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+				continue;
+			if (asprintf(&inner, "%s/%s", path, entry->d_name) < 0)
+				continue;
+			if (unlink(inner) != 0 && (errno == EISDIR || errno == EPERM))
+				lth_store_remove_tree(inner);
+			free(inner);
+		}
+		closedir(folder);
+	}
+	rmdir(path);
+}
+
+static uint64_t count_bytes(const char *path)
+{
+	uint64_t total = 0;
+	DIR *folder = opendir(path);
+	if (!folder)
+		return 0;
+	for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+		struct stat info;
+		char *inner;
+		if (entry->d_name[0] == '.' || asprintf(&inner, "%s/%s", path, entry->d_name) < 0)
+			continue;
+		if (lstat(inner, &info) == 0)
+			total += S_ISDIR(info.st_mode) ? count_bytes(inner) : (uint64_t)info.st_size;
+		free(inner);
+	}
+	closedir(folder);
+	return total;
+}
+
+static bool make_parents(const char *path)
+{
+	char part[PATH_MAX];
+	snprintf(part, sizeof(part), "%s", path);
+	for (char *slash = strchr(part + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = 0;
+		if (mkdir(part, 0755) != 0 && errno != EEXIST)
+			return false;
+		*slash = '/';
+	}
+	return true;
+}
+
+enum lth_code lth_store_open(struct lth_store *store, const char *root, struct lth_diag *diag)
+{
+	*store = (struct lth_store){0};
+	if (!make_parents(root) || (mkdir(root, 0700) != 0 && errno != EEXIST))
+		return failed(diag, root, "cannot make the state folder");
+	store->root = realpath(root, NULL);
+	if (!store->root)
+		return failed(diag, root, "cannot use the state folder");
+	for (int i = 0; i < NUM_FOLDERS; i++) {
+		char *path = lth_store_path(store, folders[i], "");
+		bool temporary = strcmp(folders[i], "tmp") == 0 || strcmp(folders[i], "work") == 0;
+		if (path && temporary)
+			lth_store_remove_tree(path);
+		bool ok = path && (mkdir(path, 0700) == 0 || errno == EEXIST);
+		if (ok && (strcmp(folders[i], "blobs") == 0 || strcmp(folders[i], "kernels") == 0))
+			atomic_fetch_add(&store->bytes, count_bytes(path));
+		free(path);
+		if (!ok) {
+			lth_store_close(store);
+			return failed(diag, root, "cannot make the state folders");
+		}
+	}
+	return LTH_OK;
+}
+
+void lth_store_close(struct lth_store *store)
+{
+	free(store->root);
+	store->root = NULL;
+}
+
+/* --- spool */
+enum lth_code lth_spool_begin(struct lth_store *store, struct lth_spool *out_spool, struct lth_diag *diag)
+{
+	struct lth_spool spool = {.fd = -1};
+	spool.hash = lth_sha256_create();
+	spool.fd = spool.hash ? temporary_file(store, &spool.path) : -1;
+	if (spool.fd < 0) {
+		enum lth_code code = failed(diag, "store", "cannot spool a body");
+		lth_spool_discard(&spool);
+		return code;
+	}
+	*out_spool = spool;
+	return LTH_OK;
+}
+
+enum lth_code lth_spool_append(struct lth_spool *spool, const void *data, size_t size, struct lth_diag *diag)
+{
+	if (!lth_write_full(spool->fd, data, size))
+		return failed(diag, "store", "cannot spool a body");
+	if (size && !spool->size)
+		spool->head = *(const char *)data;
+	lth_sha256_update(spool->hash, data, size);
+	spool->size += size;
+	return LTH_OK;
+}
+
+void lth_spool_digest(struct lth_spool *spool, char out_digest[LTH_DIGEST_TEXT])
+{
+	lth_sha256_finish(&spool->hash, out_digest);
+}
+
+enum lth_code lth_spool_publish(struct lth_store *store, struct lth_spool *spool, const char *digest, struct lth_diag *diag)
+{
+	enum lth_code code = LTH_OK;
+	char *path = blob_path(store, digest);
+	if (!path) {
+		errno = ENOMEM;
+		code = failed(diag, "store", "cannot name a blob");
+	} else if (!lth_store_has(store, digest)) {
+		code = settle(spool->fd, spool->path, path, diag);
+		if (code == LTH_OK) {
+			atomic_fetch_add(&store->bytes, spool->size);
+			free(spool->path); /* the temporary is no more: nothing to unlink */
+			spool->path = NULL;
+		}
+	}
+	free(path);
+	lth_spool_discard(spool);
+	return code;
+}
+
+void lth_spool_discard(struct lth_spool *spool)
+{
+	char ignored[LTH_DIGEST_TEXT];
+	if (spool->path)
+		unlink(spool->path);
+	free(spool->path);
+	if (spool->fd >= 0)
+		close(spool->fd);
+	if (spool->hash)
+		lth_sha256_finish(&spool->hash, ignored);
+	*spool = (struct lth_spool){.fd = -1};
+}
+
+/* --- blobs */
+bool lth_store_has(const struct lth_store *store, const char *digest)
+{
+	struct stat info;
+	char *path = lth_digest_valid(digest) ? blob_path(store, digest) : NULL;
+	bool has = path && stat(path, &info) == 0;
+	free(path);
+	return has;
+}
+
+enum lth_code lth_store_put(struct lth_store *store, const void *data, size_t size, char out_digest[LTH_DIGEST_TEXT],
+			    struct lth_diag *diag)
+{
+	char digest[LTH_DIGEST_TEXT];
+	enum lth_code code = LTH_OK;
+	lth_sha256_text(data, size, digest);
+	if (!lth_store_has(store, digest)) {
+		char *path = blob_path(store, digest);
+		code = write_durably(store, path, data, size, diag);
+		free(path);
+		if (code == LTH_OK)
+			atomic_fetch_add(&store->bytes, size);
+	}
+	if (code == LTH_OK)
+		memcpy(out_digest, digest, LTH_DIGEST_TEXT);
+	return code;
+}
+
+int lth_store_open_blob(const struct lth_store *store, const char *digest, uint64_t *out_size)
+{
+	struct stat info;
+	char *path = lth_digest_valid(digest) ? blob_path(store, digest) : NULL;
+	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	free(path);
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &info) != 0) {
+		close(fd);
+		return -1;
+	}
+	futimens(fd, NULL); /* least recently used goes first; a failure only makes it look older */
+	*out_size = (uint64_t)info.st_size;
+	return fd;
+}
+
+enum lth_code lth_store_read(const struct lth_store *store, const char *digest, size_t limit, char **out_data,
+			     size_t *out_size, struct lth_diag *diag)
+{
+	char *data, actual[LTH_DIGEST_TEXT], *path = lth_digest_valid(digest) ? blob_path(store, digest) : NULL;
+	size_t size;
+	if (!path)
+		return lth_diag_fail(diag, LTH_NOT_FOUND, digest, NULL, NULL, "no blob of this name");
+	enum lth_code code = lth_read_file(path, limit, &data, &size, diag);
+	if (code == LTH_OK) {
+		lth_sha256_text(data, size, actual);
+		if (strcmp(actual, digest) == 0) {
+			*out_data = data;
+			*out_size = size;
+		} else {
+			unlink(path); /* damaged on disk: a hit no more */
+			free(data);
+			code = lth_diag_fail(diag, LTH_IO_ERROR, digest, NULL, NULL, "a blob whose bytes were damaged");
+		}
+	}
+	free(path);
+	return code;
+}
+
+/* --- entries and kernels */
+void lth_store_action_name(const char *key, char out_folder[16], char out_name[LTH_DIGEST_TEXT])
+{
+	snprintf(out_folder, 16, "actions/%.2s", key + 7);
+	snprintf(out_name, LTH_DIGEST_TEXT, "%s", key + 7);
+}
+
+enum lth_code lth_store_write_entry(struct lth_store *store, const char *folder, const char *name, const void *data,
+				    size_t size, struct lth_diag *diag)
+{
+	char *path = lth_store_path(store, folder, name);
+	enum lth_code code = write_durably(store, path, data, size, diag);
+	free(path);
+	return code;
+}
+
+json_t *lth_store_read_entry(const struct lth_store *store, const char *folder, const char *name)
+{
+	struct lth_diag diag = {0};
+	char *data = NULL, *path = lth_store_path(store, folder, name);
+	size_t size;
+	json_t *entry = NULL;
+	if (path && lth_read_file(path, 64u << 20, &data, &size, &diag) == LTH_OK)
+		entry = json_loadb(data, size, JSON_REJECT_DUPLICATES, NULL);
+	free(data);
+	free(path);
+	return entry;
+}
+
+void lth_store_remove_entry(const struct lth_store *store, const char *folder, const char *name)
+{
+	char *path = lth_store_path(store, folder, name);
+	if (path)
+		unlink(path);
+	free(path);
+}
+
+enum lth_code lth_store_put_kernel(struct lth_store *store, const char *name, const void *data, size_t size,
+				   struct lth_diag *diag)
+{
+	static const char letters[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-";
+	char file[160], *path;
+	size_t length = strlen(name);
+	if (!length || length > 128 || strspn(name, letters) != length)
+		return lth_diag_fail(diag, LTH_INTERNAL, "kernel cache", "letters, digits, _ and -", NULL, "the name '%s'", name);
+	snprintf(file, sizeof(file), "%s.o", name);
+	path = lth_store_path(store, "kernels", file);
+	if (path && access(path, F_OK) == 0) {
+		free(path);
+		return LTH_OK;
+	}
+	enum lth_code code = write_durably(store, path, data, size, diag);
+	free(path);
+	if (code == LTH_OK)
+		atomic_fetch_add(&store->bytes, size);
+	return code;
+}
+
+int lth_store_anonymous_file(const struct lth_store *store)
+{
+	char *path = lth_store_path(store, "tmp", "");
+	int fd = path ? open(path, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600) : -1;
+	free(path);
+	return fd;
+}

@@ -1,0 +1,80 @@
+/* The store: blobs by their SHA-256, action entries by action key, kernel objects by name, spooled jobs, work folders.
+ *   blobs/HH/HEX   actions/HH/HEX   kernels/NAME.o   jobs/ID   quarantine/HEX/   work/wN/   tmp/
+ * Every write is: temporary file, fsync, rename, fsync of the folder; a failed fsync is a failed write. Temporaries have
+ * one folder of their own in the same file system, so that start-up finds them all. Names come from digests and ids that
+ * were checked, never from a request's text. Thread rule: a store is read-only after opening, its functions may be called
+ * from any thread (byte counts are atomic); opening and recovery on one. */
+#ifndef LTH_DAEMON_STORE_H
+#define LTH_DAEMON_STORE_H
+
+#include "runtime/base/diag.h"
+#include "runtime/base/sha256.h"
+
+#include <jansson.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct lth_store {
+	char *root;
+	atomic_uint_fast64_t bytes;   /* of blobs and kernels */
+	atomic_uint_fast64_t serial;  /* of temporary names */
+};
+
+/* Opens or makes the folders, deletes temporaries and work folders, counts what is there. */
+LTH_MUST_CHECK enum lth_code lth_store_open(struct lth_store *store, const char *root, struct lth_diag *diag);
+void lth_store_close(struct lth_store *store);
+
+/* A path inside the store, malloc'ed; NULL when out of memory. */
+char *lth_store_path(const struct lth_store *store, const char *folder, const char *name);
+
+/* --- spool: bytes that arrive and whose digest is not known yet */
+struct lth_spool {
+	int fd; /* -1 when not open */
+	char *path;
+	struct lth_sha256 *hash;
+	uint64_t size;
+	char head; /* the first byte, once size is not 0 */
+};
+LTH_MUST_CHECK enum lth_code lth_spool_begin(struct lth_store *store, struct lth_spool *out_spool, struct lth_diag *diag);
+LTH_MUST_CHECK enum lth_code lth_spool_append(struct lth_spool *spool, const void *data, size_t size, struct lth_diag *diag);
+/* The digest of what has arrived; nothing can be appended any more. */
+void lth_spool_digest(struct lth_spool *spool, char out_digest[LTH_DIGEST_TEXT]);
+/* Makes the spooled bytes the blob of this digest, durably; a blob that exists already is kept. Ends the spool. */
+LTH_MUST_CHECK enum lth_code lth_spool_publish(struct lth_store *store, struct lth_spool *spool, const char *digest,
+					       struct lth_diag *diag);
+void lth_spool_discard(struct lth_spool *spool); /* accepts an ended one */
+
+/* --- blobs */
+LTH_MUST_CHECK enum lth_code lth_store_put(struct lth_store *store, const void *data, size_t size,
+					   char out_digest[LTH_DIGEST_TEXT], struct lth_diag *diag);
+bool lth_store_has(const struct lth_store *store, const char *digest);
+/* Opens for reading and marks the blob as used; -1 when it is not there. */
+int lth_store_open_blob(const struct lth_store *store, const char *digest, uint64_t *out_size);
+/* Reads a whole blob of at most `limit` bytes and verifies its digest; the caller frees. */
+LTH_MUST_CHECK enum lth_code lth_store_read(const struct lth_store *store, const char *digest, size_t limit, char **out_data,
+					    size_t *out_size, struct lth_diag *diag);
+
+/* --- small files by checked name: action entries, spooled jobs */
+LTH_MUST_CHECK enum lth_code lth_store_write_entry(struct lth_store *store, const char *folder, const char *name,
+						   const void *data, size_t size, struct lth_diag *diag);
+json_t *lth_store_read_entry(const struct lth_store *store, const char *folder, const char *name); /* NULL: none or damaged */
+void lth_store_remove_entry(const struct lth_store *store, const char *folder, const char *name);
+/* "actions/HH" and "HEX" of an action key. */
+void lth_store_action_name(const char *key, char out_folder[16], char out_name[LTH_DIGEST_TEXT]);
+
+/* A kernel object; its name must be [0-9a-zA-Z_-]+ (checked). */
+LTH_MUST_CHECK enum lth_code lth_store_put_kernel(struct lth_store *store, const char *name, const void *data, size_t size,
+						  struct lth_diag *diag);
+
+/* A new empty file without a name, for a result bundle; -1 with errno. */
+int lth_store_anonymous_file(const struct lth_store *store);
+/* Removes a folder inside the store with all it holds. */
+void lth_store_remove_tree(const char *path);
+
+/* --- evict.c: removes the least recently used blobs and kernels until at most `budget` bytes are left. `is_held` says
+ * which digests must stay; `grace_s` protects what is younger. Returns how many files went. */
+unsigned lth_store_evict(struct lth_store *store, uint64_t budget_bytes, unsigned grace_s,
+			 bool (*is_held)(const void *context, const char *digest), const void *context);
+
+#endif

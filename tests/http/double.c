@@ -1,0 +1,196 @@
+/* A worker that compiles nothing: the tool of the daemon's tests. It runs the real worker loop; what it "compiles" is a
+ * function of its input, and a model whose text begins with `{"do":...}` or an option can make it misbehave:
+ *   "crash" (a null pointer), "abort", "exit", "kill" (SIGKILL from within), "eat" (memory until it ends), "hang" (no
+ *   progress), "stubborn" (the same, deaf to SIGTERM), "sleep" (for "ms"), "fail" (a diagnostic), "ops" (an unsupported
+ *   operator), "crash_once" (in any of the first "ms" workers of the pool), "probe" (says what the sandbox lets it do). */
+#include "compiler/worker/worker.h"
+#include "runtime/base/io.h"
+#include "runtime/base/sha256.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char description[] =
+	"{\"version\":\"0\",\"llvm\":\"none\",\"build\":\"double-1\","
+	"\"passes\":[{\"name\":\"FoldConstant\",\"level\":1},{\"name\":\"MemoryPlan\",\"level\":1},{\"name\":\"FuseOps\","
+	"\"level\":2}],"
+	"\"ops\":[{\"domain\":\"\",\"name\":\"Relu\"}],\"targets\":[{\"name\":\"host\"}],"
+	"\"options\":["
+	"{\"path\":\"opt_level\",\"type\":\"int\",\"min\":0,\"max\":3,\"default\":2},"
+	"{\"path\":\"disabled_passes\",\"type\":\"list\",\"singular\":\"disabled_pass\",\"values_from\":\"passes\",\"set\":true},"
+	"{\"path\":\"required_passes\",\"type\":\"list\",\"singular\":\"required_pass\",\"values_from\":\"passes\",\"set\":true},"
+	"{\"path\":\"artifacts\",\"type\":\"list\",\"singular\":\"artifact\",\"values\":[\"so\",\"exe\",\"ir\"],"
+	"\"default\":[\"so\"]},"
+	"{\"path\":\"dims\",\"type\":\"dims\",\"singular\":\"dim\"},"
+	"{\"path\":\"threads\",\"type\":\"int\",\"min\":1,\"max\":256},"
+	"{\"path\":\"memory.strategy\",\"type\":\"enum\",\"values\":[\"greedy_by_size\",\"best_fit\",\"exact\"],"
+	"\"default\":\"exact\"},"
+	"{\"path\":\"memory.alignment\",\"type\":\"int\",\"min\":1},"
+	"{\"path\":\"measure.runs\",\"type\":\"int\",\"min\":1},"
+	"{\"path\":\"measure.dims\",\"type\":\"map\"},"
+	"{\"path\":\"variants\",\"type\":\"variants\"},"
+	"{\"path\":\"timeout_ms\",\"type\":\"int\",\"min\":1,\"key\":false}]}";
+
+static json_t *describe(void)
+{
+	return json_loads(description, 0, NULL);
+}
+
+static void sleep_ms(json_int_t ms)
+{
+	struct timespec left = {.tv_sec = ms / 1000, .tv_nsec = (ms % 1000) * 1000000};
+	while (nanosleep(&left, &left) != 0 && errno == EINTR)
+		;
+}
+
+static void eat_memory(void)
+{
+	enum { PIECE = 16 << 20 };
+	for (;;) {
+		char *piece = malloc(PIECE);
+		if (!piece)
+			abort(); /* as LLVM does */
+		memset(piece, 1, PIECE);
+	}
+}
+
+/* What a locked-in worker can still do, for a test to look at. */
+static json_t *probe(const char *work_dir)
+{
+	char inside[4096];
+	snprintf(inside, sizeof(inside), "%s/x", work_dir);
+	int own = open(inside, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	int outside = open("/tmp/lathe-double-probe", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	int secret = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
+	int network = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	json_t *found = json_pack("{s:b, s:b, s:b, s:b, s:b}", "write_inside", own >= 0, "write_outside", outside >= 0,
+				  "read_etc", secret >= 0, "socket", network >= 0, "kill_parent", kill(getppid(), 0) == 0);
+	const int all[] = {own, outside, secret, network};
+	for (int i = 0; i < 4; i++)
+		if (all[i] >= 0)
+			close(all[i]);
+	unlink("/tmp/lathe-double-probe");
+	return found;
+}
+
+static enum lth_code misbehave(const struct lth_compile_request *request, const json_t *orders, json_t **out_probe,
+			       struct lth_diag *diag)
+{
+	const char *what = json_string_value(json_object_get(orders, "do"));
+	json_int_t ms = json_integer_value(json_object_get(orders, "ms"));
+	if (!what)
+		return LTH_OK;
+	if (strcmp(what, "sleep") == 0)
+		sleep_ms(ms);
+	else if (strcmp(what, "crash") == 0)
+		raise(SIGSEGV);
+	else if (strcmp(what, "abort") == 0)
+		abort();
+	else if (strcmp(what, "exit") == 0)
+		_exit(3);
+	else if (strcmp(what, "kill") == 0)
+		kill(getpid(), SIGKILL);
+	else if (strcmp(what, "eat") == 0)
+		eat_memory();
+	else if (strcmp(what, "hang") == 0)
+		for (;;)
+			pause();
+	else if (strcmp(what, "stubborn") == 0)
+		for (signal(SIGTERM, SIG_IGN);;)
+			pause();
+	else if (strcmp(what, "crash_once") == 0) {
+		const char *worker = strstr(request->work_dir, "/work/w"); /* workers are numbered as they start */
+		if (worker && atoi(worker + 7) <= ms)
+			raise(SIGSEGV);
+	} else if (strcmp(what, "fail") == 0)
+		return lth_diag_fail(diag, LTH_INVALID_GRAPH, "node 'n'", "rank 4", "check the exporter", "rank 3");
+	else if (strcmp(what, "ops") == 0)
+		return lth_diag_fail(diag, LTH_UNSUPPORTED_OP, "graph", NULL, NULL, "Frobnicate (1 node: 'f')");
+	else if (strcmp(what, "probe") == 0)
+		*out_probe = probe(request->work_dir);
+	return LTH_OK;
+}
+
+static void add_artifact(struct lth_compile_result *result, const struct lth_compile_request *request, const char *kind)
+{
+	char text[256], digest[LTH_DIGEST_TEXT];
+	struct lth_artifact *artifact = &result->artifacts[result->num_artifacts++];
+	lth_sha256_text(request->model, request->model_size, digest);
+	char *options = json_dumps(request->options, JSON_SORT_KEYS | JSON_COMPACT);
+	snprintf(text, sizeof(text), "%s of %s\n", kind, digest);
+	artifact->kind = strdup(kind);
+	artifact->size = strlen(text) + strlen(options);
+	artifact->data = malloc(artifact->size + 1);
+	sprintf(artifact->data, "%s%s", text, options);
+	free(options);
+}
+
+static enum lth_code compile(const struct lth_compile_request *request, struct lth_compile_result *out_result,
+			     struct lth_diag *diag)
+{
+	json_t *orders = json_loadb(request->model, request->model_size, 0, NULL), *found = NULL;
+	const json_t *kinds = json_object_get(request->options, "artifacts");
+	if (request->on_stage(request->on_stage_context, "import") || request->on_stage(request->on_stage_context, "codegen")) {
+		json_decref(orders);
+		return lth_diag_fail(diag, LTH_CANCELLED, "codegen", NULL, NULL, "cancelled");
+	}
+	enum lth_code code = misbehave(request, orders, &found, diag);
+	json_decref(orders);
+	if (code != LTH_OK)
+		return code;
+	size_t count = json_array_size(kinds);
+	struct lth_compile_result result = {.artifacts = calloc(count + 1, sizeof(struct lth_artifact))};
+	for (size_t i = 0; i < count; i++)
+		add_artifact(&result, request, json_string_value(json_array_get(kinds, i)));
+	if (!count)
+		add_artifact(&result, request, "so");
+	result.new_kernels = calloc(1, sizeof(*result.new_kernels));
+	result.new_kernels[0] = (struct lth_kernel_object){strdup("double_kernel"), strdup("object"), 6};
+	result.num_new_kernels = 1;
+	result.document = json_pack("{s:s, s:{s:f, s:[{s:s, s:f}]}, s:{s:i, s:s}, s:i}", "schema", "lathe.result/1", "timing",
+				    "total_ms", 1.5, "phases", "name", "import", "ms", 0.25, "memory", "arena_bytes", 64,
+				    "certificate", "optimal", "files", (int)request->num_files);
+	if (found)
+		json_object_set_new(result.document, "probe", found);
+	*out_result = result;
+	return LTH_OK;
+}
+
+static void free_result(struct lth_compile_result *result)
+{
+	for (size_t i = 0; i < result->num_artifacts; i++) {
+		free(result->artifacts[i].kind);
+		free(result->artifacts[i].data);
+	}
+	for (size_t i = 0; i < result->num_new_kernels; i++) {
+		free(result->new_kernels[i].name);
+		free(result->new_kernels[i].data);
+	}
+	free(result->artifacts);
+	free(result->new_kernels);
+	json_decref(result->document);
+	*result = (struct lth_compile_result){0};
+}
+
+static enum lth_code plan(const char *bytes, size_t size, bool csv, const json_t *options, json_t **out_document,
+			  struct lth_diag *diag)
+{
+	if (!csv && (!size || bytes[0] != '{'))
+		return lth_diag_fail(diag, LTH_INVALID_JSON, "line 1, column 1", "an object", NULL, "something else");
+	*out_document = json_pack("{s:i, s:b, s:O?}", "height", (int)size, "csv", csv, "options", options);
+	return LTH_OK;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct lth_worker_functions functions = {
+		.describe = describe, .compile = compile, .free_result = free_result, .plan = plan, .plan_check = plan};
+	return lth_worker_main(argc, argv, &functions);
+}

@@ -1,0 +1,22 @@
+# Tests of the daemon with real curl against a live one, and a worker double that misbehaves on request.
+check_PROGRAMS += %D%/lathe-worker-double
+%C%_lathe_worker_double_SOURCES = %D%/double.c
+%C%_lathe_worker_double_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+%C%_lathe_worker_double_LDADD = compiler/worker/libworker.a runtime/base/libsha256.a runtime/base/libbase.a \
+	$(JANSSON_LIBS) $(CRYPTO_LIBS) $(SECCOMP_LIBS)
+http_tests = \
+	%D%/answer-forms \
+	%D%/compile-and-cache \
+	%D%/deadlines \
+	%D%/joined-requests \
+	%D%/json-bodies \
+	%D%/option-errors \
+	%D%/refusals \
+	%D%/start-errors \
+	%D%/store-survives \
+	%D%/tables-and-health \
+	%D%/worker-crashes \
+	%D%/worker-killed \
+	%D%/worker-memory
+TESTS += $(http_tests)
+EXTRA_DIST += $(http_tests) %D%/harness.sh
