@@ -1,6 +1,7 @@
 # libpasses: graph to graph. Stands on libops, liblower and libir.
 noinst_LIBRARIES += %D%/libpasses.a
 %C%_libpasses_a_SOURCES = \
+	%D%/alter_op_layout.c %D%/layouts.def \
 	%D%/dead_code_elimination.c \
 	%D%/eliminate_common_subexpr.c \
 	%D%/fold_constant.c \
