@@ -16,7 +16,7 @@ struct totals {
 };
 
 static const char usage[] = "usage: plan-bench [--strategy NAME] [--effort N] [--seed N] [--time-limit MS] [--lowest] "
-			    "[--random COUNT] [FOLDER|FILE...]\n";
+			    "[--random COUNT] [--cut COUNT] [FOLDER|FILE...]\n";
 
 static int64_t capacity_in_name(const char *path)
 {
@@ -155,6 +155,32 @@ static struct lth_buffer invent(enum kind kind, int64_t i, int64_t count, uint64
 	return b;
 }
 
+/* A rectangle of 200 steps by 2^20 bytes cut at random, in units of 1024: packs without waste. */
+static void run_cut(int64_t count, const struct lth_plan_options *options, struct totals *totals)
+{
+	uint64_t state = options->seed ^ 0xC07;
+	struct lth_buffer *buffers = calloc((size_t)count, sizeof(*buffers));
+	int64_t made = 1;
+	if (!buffers)
+		return;
+	buffers[0] = (struct lth_buffer){0, 200, 1 << 20, 1, -1};
+	for (int tries = 0; made < count && tries < 1000000; tries++) {
+		struct lth_buffer *piece = &buffers[below(&state, made)], *other = &buffers[made];
+		*other = *piece;
+		if (next(&state) % 2 && piece->upper - piece->lower > 1) {
+			other->lower = piece->lower + 1 + below(&state, piece->upper - piece->lower - 1);
+			piece->upper = other->lower;
+			made++;
+		} else if (piece->size > 1024) {
+			other->size = 1024 * (1 + below(&state, piece->size / 1024 - 1));
+			piece->size -= other->size;
+			made++;
+		}
+	}
+	run("cut", buffers, (size_t)made, options, totals);
+	free(buffers);
+}
+
 static void run_random(int64_t count, const struct lth_plan_options *options, struct totals *totals)
 {
 	uint64_t state = options->seed;
@@ -192,6 +218,9 @@ int main(int argc, char **argv)
 			i++;
 		} else if (strcmp(argv[i], "--random") == 0 && strtoll(value, NULL, 10) > 0) {
 			run_random(strtoll(value, NULL, 10), &options, &totals);
+			i++;
+		} else if (strcmp(argv[i], "--cut") == 0 && strtoll(value, NULL, 10) > 0) {
+			run_cut(strtoll(value, NULL, 10), &options, &totals);
 			i++;
 		} else {
 			fputs(usage, stderr);

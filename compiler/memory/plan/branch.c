@@ -74,7 +74,7 @@ bool lth_plan_branch_choose(struct lth_plan_search *search, const struct lth_pla
 		if (search->blocked[s])
 			continue;
 		if (search->num_flat[s] == 0 && search->height - state->floor[s] - state->rest[s] <= 0) {
-			search->weight[s] += 1;
+			search->weight[s] += LTH_PLAN_DEAD_END_WEIGHT;
 			return false;
 		}
 		double cost = section_cost(search, state, s);
@@ -166,10 +166,8 @@ uint32_t lth_plan_branch_children(struct lth_plan_search *search, const struct l
 				continue;
 			double waste = 0;
 			lth_plan_state_copy(search, part, state, scratch);
-			if (!lth_plan_state_place(search, scratch, i, &waste)) {
-				search->weight[branch->section] += 1;
+			if (!lth_plan_state_place(search, scratch, i, &waste))
 				continue;
-			}
 			struct lth_plan_child child = {.priority = search->priority[i], .item = i};
 			child.cost = -flush_edges(search, part, state, branch, i);
 			if (search->config.count_waste)

@@ -258,7 +258,7 @@ static enum lth_plan_answer solve(struct lth_plan_search *search, const struct l
 			answer = try_gap(search, part, depth, &branch);
 		if (answer != LTH_PLAN_NONE)
 			return answer;
-		search->weight[branch.section] += 0.2;
+		search->weight[branch.section] += LTH_PLAN_DEAD_END_WEIGHT;
 	}
 	search->failed[key.low % FAILED_ENTRIES] = key;
 	return LTH_PLAN_NONE;

@@ -90,6 +90,9 @@ struct lth_plan_search {
 	uint64_t *flat;
 };
 
+/* What a section gains when a node at it runs out of children; it gains 1 when what followed a child is refuted, and
+ * nothing for a child that refutes itself at once: counting those made runs two to four times as long. */
+#define LTH_PLAN_DEAD_END_WEIGHT 0.2
 #define LTH_PLAN_NO_ITEM UINT32_MAX
 
 /* state.c. The state of an empty plan. */
