@@ -49,8 +49,8 @@ struct lth_plan_budget {
 	bool cut_short, is_cancelled;
 };
 
-/* The decoder's placements that count as one search node. */
-#define LTH_PLAN_PLACEMENTS_A_NODE 32
+/* The entries of the decoder's lists that it looks at in the time of one search node. */
+#define LTH_PLAN_ENTRIES_A_NODE 4096
 
 /* plan.c: charges `nodes`; false when the run must stop. */
 bool lth_plan_charge(struct lth_plan_budget *budget, int64_t nodes);
@@ -61,10 +61,11 @@ struct lth_plan_decoder;
 /* NULL when out of memory. */
 struct lth_plan_decoder *lth_plan_decoder_create(const struct lth_plan_problem *problem);
 void lth_plan_decoder_destroy(struct lth_plan_decoder **decoder);
-/* Writes an offset for every item and returns the height; gives up and returns INT64_MAX once an item ends above
- * `limit`, or when out of memory. */
+/* Writes an offset for every item and returns the height. Gives up and returns INT64_MAX once an item ends above
+ * `limit`, when out of memory, when cancelled, and, if there is a limit, when time is up. What it does is charged to the
+ * budget, but goes on above its nodes. */
 int64_t lth_plan_decode(struct lth_plan_decoder *decoder, const uint32_t *order, enum lth_plan_fit fit, int64_t limit,
-			int64_t *offsets);
+			struct lth_plan_budget *budget, int64_t *offsets);
 
 /* Whether two fixed items overlap, and which. */
 bool lth_plan_decoder_conflict(struct lth_plan_decoder *decoder, uint32_t *out_first, uint32_t *out_second);
@@ -78,9 +79,10 @@ struct lth_plan_order_spec {
 };
 /* Decodes one order; the height, or INT64_MAX when it is above `limit`. */
 int64_t lth_plan_greedy(const struct lth_plan_problem *problem, struct lth_plan_decoder *decoder,
-			const struct lth_plan_order_spec *spec, int64_t limit, int64_t *offsets);
+			const struct lth_plan_order_spec *spec, int64_t limit, struct lth_plan_budget *budget,
+			int64_t *offsets);
 /* The best of the orders in plan_orders.def, until one is at most `goal`. `*height` is INT64_MAX or that of a plan in
- * `offsets`. Fails only when out of memory. */
+ * `offsets`, and stays INT64_MAX only when cancelled or out of memory, which is an error. */
 enum lth_code lth_plan_portfolio(const struct lth_plan_problem *problem, struct lth_plan_decoder *decoder,
 				 struct lth_plan_budget *budget, int64_t goal, int64_t *height, int64_t *offsets);
 

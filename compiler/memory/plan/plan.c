@@ -40,9 +40,8 @@ static enum lth_code no_memory(const struct run *run, struct lth_diag *diag)
 static enum lth_code greedy(struct run *run, enum lth_plan_fit fit, struct lth_diag *diag)
 {
 	const struct lth_plan_order_spec spec = {.band_permille = 1000, .tie = LTH_PLAN_TIE_SIZE, .fit = fit};
-	run->budget.nodes += run->problem.count / LTH_PLAN_PLACEMENTS_A_NODE + 1;
-	run->height = lth_plan_greedy(&run->problem, run->decoder, &spec, INT64_MAX - 1, run->offsets);
-	return run->height < INT64_MAX ? LTH_OK : no_memory(run, diag);
+	run->height = lth_plan_greedy(&run->problem, run->decoder, &spec, INT64_MAX - 1, &run->budget, run->offsets);
+	return run->height < INT64_MAX || run->budget.is_cancelled ? LTH_OK : no_memory(run, diag);
 }
 
 static enum lth_code greedy_by_size(struct run *run, struct lth_diag *diag)
@@ -77,8 +76,9 @@ static enum lth_code exact(struct run *run, struct lth_diag *diag)
 	bool fit_only = run->options->capacity > 0;
 	if (fit_only)
 		goal = capacity;
-	if (lth_plan_portfolio(problem, run->decoder, &run->budget, goal, &run->height, run->offsets) != LTH_OK)
-		return no_memory(run, diag);
+	enum lth_code code = lth_plan_portfolio(problem, run->decoder, &run->budget, goal, &run->height, run->offsets);
+	if (code != LTH_OK)
+		return code == LTH_CANCELLED ? LTH_OK : no_memory(run, diag);
 	if (run->height > goal && run->budget.nodes < run->budget.limit)
 		run->proved = lth_plan_minimise(problem, run->options->seed, goal, fit_only, &run->budget,
 						&run->height, run->offsets);

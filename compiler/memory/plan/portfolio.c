@@ -92,7 +92,8 @@ static struct ranked rank(const struct lth_plan_problem *problem, const struct l
 }
 
 int64_t lth_plan_greedy(const struct lth_plan_problem *problem, struct lth_plan_decoder *decoder,
-			const struct lth_plan_order_spec *spec, int64_t limit, int64_t *offsets)
+			const struct lth_plan_order_spec *spec, int64_t limit, struct lth_plan_budget *budget,
+			int64_t *offsets)
 {
 	size_t count = problem->count ? problem->count : 1;
 	struct ranked *ranked = malloc(count * sizeof(*ranked));
@@ -104,7 +105,7 @@ int64_t lth_plan_greedy(const struct lth_plan_problem *problem, struct lth_plan_
 		qsort(ranked, problem->count, sizeof(*ranked), compare_ranked);
 		for (uint32_t i = 0; i < problem->count; i++)
 			order[i] = ranked[i].index;
-		height = lth_plan_decode(decoder, order, spec->fit, limit, offsets);
+		height = lth_plan_decode(decoder, order, spec->fit, limit, budget, offsets);
 	}
 	free(peaks);
 	free(order);
@@ -129,16 +130,18 @@ enum lth_code lth_plan_portfolio(const struct lth_plan_problem *problem, struct 
 	if (!trial)
 		return LTH_OUT_OF_MEMORY;
 	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]) && *height > goal; k++) {
-		bool goes_on = lth_plan_charge(budget, problem->count / LTH_PLAN_PLACEMENTS_A_NODE + 1);
+		bool goes_on = lth_plan_charge(budget, 1);
 		bool aborted = budget->cut_short || budget->is_cancelled;
 		if (*height < INT64_MAX && !goes_on && (aborted || !rows[k].always))
 			break;
-		int64_t reached = lth_plan_greedy(problem, decoder, &rows[k].spec, *height - 1, trial);
+		int64_t reached = lth_plan_greedy(problem, decoder, &rows[k].spec, *height - 1, budget, trial);
 		if (reached < *height) {
 			*height = reached;
 			memcpy(offsets, trial, problem->count * sizeof(*offsets));
 		}
 	}
 	free(trial);
-	return *height < INT64_MAX ? LTH_OK : LTH_OUT_OF_MEMORY;
+	if (*height < INT64_MAX)
+		return LTH_OK;
+	return budget->is_cancelled ? LTH_CANCELLED : LTH_OUT_OF_MEMORY;
 }
