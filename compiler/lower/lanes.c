@@ -86,6 +86,11 @@ static double sigmoid(double x)
 	return 1 / (1 + exp(-x));
 }
 
+static double scale(double a, double b)
+{
+	return b != b ? a + b : ldexp(a, b > 5000 ? 5000 : b < -5000 ? -5000 : (int)b);
+}
+
 /* Math functions of f32 are libm's of double, rounded: the most exact answer there is. (Division, square root and the
  * like are rounded once only, since 53 >= 2 * 24 + 2.) */
 #define FLOAT_LANES(N, T, FMA) \
@@ -105,6 +110,7 @@ static double sigmoid(double x)
 	LANES(ceil_##N, T, T, ceil((double)a)) \
 	LANES(trunc_##N, T, T, trunc((double)a)) \
 	LANES(rint_##N, T, T, rint((double)a)) \
+	LANES(scale_##N, T, T, scale((double)a, (double)b)) \
 	LANES(isnan_##N, uint8_t, T, a != a) \
 	LANES(exp_##N, T, T, exp((double)a)) \
 	LANES(log_##N, T, T, log((double)a)) \
@@ -167,7 +173,7 @@ BOOL_LANES(b8, uint8_t)
 	{[S(ADD)] = add_##N, [S(SUB)] = sub_##N, [S(MUL)] = mul_##N, [S(DIV)] = div_##N, [S(MOD)] = mod_##N, \
 	 [S(REM)] = rem_##N, [S(MIN)] = min_##N, [S(MAX)] = max_##N, [S(NEG)] = neg_##N, [S(ABS)] = abs_##N, \
 	 [S(FMA)] = fma_##N, [S(SQRT)] = sqrt_##N, [S(FLOOR)] = floor_##N, [S(CEIL)] = ceil_##N, \
-	 [S(TRUNC)] = trunc_##N, [S(RINT)] = rint_##N, [S(ISNAN)] = isnan_##N, [S(EXP)] = exp_##N, \
+	 [S(TRUNC)] = trunc_##N, [S(RINT)] = rint_##N, [S(SCALE)] = scale_##N, [S(ISNAN)] = isnan_##N, [S(EXP)] = exp_##N, \
 	 [S(LOG)] = log_##N, [S(SIN)] = sin_##N, [S(COS)] = cos_##N, [S(TAN)] = tan_##N, [S(ASIN)] = asin_##N, \
 	 [S(ACOS)] = acos_##N, [S(ATAN)] = atan_##N, [S(SINH)] = sinh_##N, [S(COSH)] = cosh_##N, \
 	 [S(TANH)] = tanh_##N, [S(ASINH)] = asinh_##N, [S(ACOSH)] = acosh_##N, [S(ATANH)] = atanh_##N, \

@@ -12,12 +12,18 @@ noinst_LIBRARIES += %D%/liblower.a
 	%D%/read.c \
 	%D%/reduce.c \
 	%D%/sx.c %D%/sx.h \
-	%D%/sx_index.c \
+	%D%/sx_index.c
+include compiler/lower/templates/local.mk
+
+# Loop IR: building, text, checking, running, expansion.
+%C%_liblower_a_SOURCES += \
+	%D%/expand.c %D%/expand.h \
 	%D%/lanes.c %D%/lanes.h \
 	%D%/lanes_cast.c \
 	%D%/loop.c %D%/loop.h %D%/loop_build.h %D%/loops.def \
 	%D%/loop_fold.c \
 	%D%/loop_text.c \
 	%D%/narrow.c \
-	%D%/scalar.c %D%/scalars.def %D%/expr.h
-include compiler/lower/templates/local.mk
+	%D%/scalar.c %D%/scalars.def %D%/expr.h \
+	%D%/vmath.c %D%/vmath.h \
+	%D%/vmath64.c

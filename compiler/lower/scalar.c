@@ -90,21 +90,3 @@ union lth_scalar_value lth_scalar_eval(enum lth_scalar_op op, enum lth_dtype ope
 	apply(&out, &lane_a, &lane_b, &lane_c, 1);
 	return unpack(op == LTH_SCALAR_ROUND_TO ? operand : result, out);
 }
-
-enum lth_dtype lth_compute_dtype(enum lth_dtype memory)
-{
-	if (lth_is_compute_dtype(memory))
-		return memory;
-	if (lth_is_narrow(memory))
-		return LTH_DTYPE_F32;
-	switch (memory) {
-	case LTH_DTYPE_I4:
-	case LTH_DTYPE_I2:
-		return LTH_DTYPE_I8;
-	case LTH_DTYPE_U4:
-	case LTH_DTYPE_U2:
-		return LTH_DTYPE_U8;
-	default:
-		return LTH_NUM_DTYPES;
-	}
-}
