@@ -28,7 +28,7 @@ static LLVMValueRef fcmp(const struct emitter *e, LLVMRealPredicate predicate, L
 	return LLVMBuildFCmp(e->builder, predicate, a, b, "");
 }
 
-static LLVMValueRef select(const struct emitter *e, LLVMValueRef condition, LLVMValueRef yes, LLVMValueRef no)
+static LLVMValueRef choose(const struct emitter *e, LLVMValueRef condition, LLVMValueRef yes, LLVMValueRef no)
 {
 	return LLVMBuildSelect(e->builder, condition, yes, no, "");
 }
@@ -65,7 +65,7 @@ static LLVMValueRef divide(const struct emitter *e, enum lth_dtype dtype, LLVMVa
 	if (is_zero || is_minus) {
 		LLVMValueRef bad = is_zero && is_minus ? LLVMBuildOr(e->builder, is_zero, is_minus, "") :
 				   is_zero ? is_zero : is_minus;
-		divisor = select(e, bad, one, b);
+		divisor = choose(e, bad, one, b);
 	}
 	if (remainder) { /* by 1 it is 0, as wanted */
 		return sign ? LLVMBuildSRem(e->builder, a, divisor, "") : LLVMBuildURem(e->builder, a, divisor, "");
@@ -73,8 +73,8 @@ static LLVMValueRef divide(const struct emitter *e, enum lth_dtype dtype, LLVMVa
 	LLVMValueRef quotient = sign ? LLVMBuildSDiv(e->builder, a, divisor, "") :
 				       LLVMBuildUDiv(e->builder, a, divisor, "");
 	if (is_minus)
-		quotient = select(e, is_minus, LLVMBuildNeg(e->builder, a, ""), quotient);
-	return is_zero ? select(e, is_zero, zero(a), quotient) : quotient;
+		quotient = choose(e, is_minus, LLVMBuildNeg(e->builder, a, ""), quotient);
+	return is_zero ? choose(e, is_zero, zero(a), quotient) : quotient;
 }
 
 /* Rounding down instead of towards zero: `remainder` picks what is wanted. */
@@ -95,7 +95,7 @@ static LLVMValueRef divide_floor(const struct emitter *e, enum lth_dtype dtype, 
 	LLVMValueRef opposite = icmp(e, LLVMIntSLT, LLVMBuildXor(e->builder, rest, b, ""), zero(rest));
 	LLVMValueRef adjust = LLVMBuildAnd(e->builder, inexact, opposite, "");
 	if (remainder)
-		return select(e, adjust, LLVMBuildAdd(e->builder, rest, b, ""), rest);
+		return choose(e, adjust, LLVMBuildAdd(e->builder, rest, b, ""), rest);
 	LLVMValueRef quotient = divide(e, dtype, a, b, false);
 	return LLVMBuildAdd(e->builder, quotient, LLVMBuildSExt(e->builder, adjust, LLVMTypeOf(a), ""), "");
 }
@@ -118,7 +118,7 @@ static LLVMValueRef shift(const struct emitter *e, enum lth_scalar_op op, enum l
 	LLVMValueRef amount = LLVMBuildAnd(e->builder, b, last, "");
 	LLVMValueRef shifted = op == LTH_SCALAR_SHL ? LLVMBuildShl(e->builder, a, amount, "") :
 						      LLVMBuildLShr(e->builder, a, amount, "");
-	return select(e, inside, shifted, zero(a));
+	return choose(e, inside, shifted, zero(a));
 }
 
 static LLVMValueRef int2(const struct emitter *e, enum lth_scalar_op op, enum lth_dtype dtype, LLVMValueRef a,
@@ -198,8 +198,8 @@ static bool surely_a_number(LLVMValueRef value)
  * comparison does not hold. */
 static LLVMValueRef min_max(const struct emitter *e, LLVMRealPredicate beyond, LLVMValueRef a, LLVMValueRef b)
 {
-	LLVMValueRef best = select(e, fcmp(e, beyond, a, b), b, a);
-	return surely_a_number(b) ? best : select(e, fcmp(e, LLVMRealUNO, b, b), b, best);
+	LLVMValueRef best = choose(e, fcmp(e, beyond, a, b), b, a);
+	return surely_a_number(b) ? best : choose(e, fcmp(e, LLVMRealUNO, b, b), b, best);
 }
 
 /* The remainder with the divisor's sign; of a zero too. */
@@ -209,8 +209,8 @@ static LLVMValueRef float_mod(const struct emitter *e, LLVMValueRef a, LLVMValue
 	LLVMValueRef is_zero = fcmp(e, LLVMRealOEQ, rest, nothing);
 	LLVMValueRef opposite = LLVMBuildXor(e->builder, fcmp(e, LLVMRealOLT, rest, nothing),
 					     fcmp(e, LLVMRealOLT, b, nothing), "");
-	LLVMValueRef adjusted = select(e, opposite, LLVMBuildFAdd(e->builder, rest, b, ""), rest);
-	return select(e, is_zero, lth_llvm_intrinsic2(e, "llvm.copysign", rest, b), adjusted);
+	LLVMValueRef adjusted = choose(e, opposite, LLVMBuildFAdd(e->builder, rest, b, ""), rest);
+	return choose(e, is_zero, lth_llvm_intrinsic2(e, "llvm.copysign", rest, b), adjusted);
 }
 
 static LLVMValueRef float2(const struct emitter *e, enum lth_scalar_op op, LLVMValueRef a, LLVMValueRef b)
@@ -410,7 +410,7 @@ LLVMValueRef lth_llvm_scalar(struct emitter *e, const struct lth_loop_instr *x)
 		break;
 	}
 	if (x->scalar == LTH_SCALAR_SELECT)
-		return select(e, a, e->values[x->b], e->values[x->c]);
+		return choose(e, a, e->values[x->b], e->values[x->c]);
 	assert(x->scalar == LTH_SCALAR_FMA);
 	/* Without the instruction llvm.fma would be a call a lane: contraction is allowed, not demanded. */
 	LLVMTypeRef type = LLVMTypeOf(a);

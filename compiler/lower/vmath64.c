@@ -24,8 +24,8 @@ static lth_lv root(struct lth_loop_fn *fn, lth_lv a)
 	return lth_loop_op1(fn, LTH_SCALAR_SQRT, a);
 }
 
-/* exp(x) - 1 without cancellation, for |x| up to 110 (beyond it f32 has 0 and infinity only). exp(x) = 2^n (1 + q). */
-static lth_lv core_expm1(struct lth_loop_fn *fn, lth_lv x)
+/* exp(x) = 2^n (1 + q) for |x| up to 110; beyond it f32 has 0 and infinity only. */
+static void core_exp(struct lth_loop_fn *fn, lth_lv x, lth_lv *out_n, lth_lv *out_q)
 {
 	static const double terms[] = {0.49999999999664607, 0.16666666667265329, 0.04166666696206079,
 				       0.008333333094929445, 0.0013888811174875518, 0.00019841539420880432,
@@ -33,7 +33,15 @@ static lth_lv core_expm1(struct lth_loop_fn *fn, lth_lv x)
 	x = lth_loop_op2(fn, LTH_SCALAR_MIN, lth_loop_op2(fn, LTH_SCALAR_MAX, x, f64(fn, -110)), f64(fn, 110));
 	lth_lv n = lth_loop_op1(fn, LTH_SCALAR_RINT, mul(fn, x, f64(fn, 1.44269504088896341)));
 	lth_lv r = mul_add(fn, n, f64(fn, -0.69314718055994531), x);
-	lth_lv q = mul_add(fn, mul(fn, r, r), polynomial(fn, r, terms, 8), r);
+	*out_q = mul_add(fn, mul(fn, r, r), polynomial(fn, r, terms, 8), r);
+	*out_n = n;
+}
+
+/* exp(x) - 1 without cancellation: 2^n q + (2^n - 1). */
+static lth_lv core_expm1(struct lth_loop_fn *fn, lth_lv x)
+{
+	lth_lv n, q;
+	core_exp(fn, x, &n, &q);
 	lth_lv scale = lth_loop_op2(fn, LTH_SCALAR_SCALE, f64(fn, 1), n);
 	return mul_add(fn, scale, q, sub(fn, scale, f64(fn, 1)));
 }
@@ -270,7 +278,9 @@ static lth_lv hyperbolic(struct lth_loop_fn *fn, enum lth_scalar_op op, lth_lv x
 static lth_lv power(struct lth_loop_fn *fn, lth_lv x, lth_lv y)
 {
 	lth_lv x64 = wide(fn, x), y64 = wide(fn, y), t = magnitude(fn, x64), one = f64(fn, 1), zero = f64(fn, 0);
-	lth_lv value = add(fn, core_expm1(fn, mul(fn, y64, core_log(fn, t, LTH_LV_NONE, LTH_LV_NONE))), one);
+	lth_lv n, q;
+	core_exp(fn, mul(fn, y64, core_log(fn, t, LTH_LV_NONE, LTH_LV_NONE)), &n, &q);
+	lth_lv value = lth_loop_op2(fn, LTH_SCALAR_SCALE, add(fn, q, one), n);
 	lth_lv unit = lth_loop_op2(fn, LTH_SCALAR_OR, equal(fn, t, one), equal(fn, y64, zero));
 	value = pick(fn, unit, one, value);
 	lth_lv whole = equal(fn, lth_loop_op1(fn, LTH_SCALAR_RINT, y64), y64);
