@@ -1,2 +1,3 @@
 include tests/unit/local.mk
 include tests/http/local.mk
+include tests/fuzz/local.mk

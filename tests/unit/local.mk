@@ -19,3 +19,9 @@ check_PROGRAMS += %D%/test_dim
 %C%_test_dim_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 %C%_test_dim_LDADD = compiler/ir/libir.a runtime/program/libprogram.a runtime/base/libbase.a $(CHECK_LIBS) -lm
 TESTS += %D%/test_dim
+check_PROGRAMS += %D%/test_plan_io
+%C%_test_plan_io_SOURCES = %D%/test_plan_io.c
+%C%_test_plan_io_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(JANSSON_CFLAGS)
+%C%_test_plan_io_LDADD = compiler/memory/plan/libplanjson.a compiler/memory/plan/libplan.a runtime/base/libbase.a \
+	$(CHECK_LIBS) $(JANSSON_LIBS)
+TESTS += %D%/test_plan_io

@@ -350,8 +350,11 @@ enum lth_code lth_plan_write_csv(const struct lth_plan_table *table, const int64
 	for (size_t i = 0; i < table->count; i++) {
 		const struct lth_buffer *b = &table->buffers[i];
 		write_id(&out, table->ids[i]);
-		lth_buf_printf(&out, ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 "\n", b->lower,
-			       b->upper, b->size, b->alignment, offsets[i]);
+		lth_buf_printf(&out, ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",", b->lower, b->upper, b->size,
+			       b->alignment);
+		if (offsets[i] != LTH_PLAN_NO_OFFSET)
+			lth_buf_printf(&out, "%" PRId64, offsets[i]);
+		lth_buf_putc(&out, '\n');
 	}
 	if (!lth_buf_ok(&out)) {
 		lth_buf_free(&out);
