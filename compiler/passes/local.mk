@@ -5,10 +5,16 @@ noinst_LIBRARIES += %D%/libpasses.a
 	%D%/dead_code_elimination.c \
 	%D%/eliminate_common_subexpr.c \
 	%D%/fold_constant.c \
+	%D%/fold_scale_axis.c \
 	%D%/fuse_ops.c %D%/fusion.def \
 	%D%/groups.c %D%/groups.h \
 	%D%/layout.c %D%/layout.h \
 	%D%/live_bound.c \
 	%D%/pass.c %D%/pass.h %D%/passes.def \
 	%D%/reals.c \
-	%D%/rewrite.c %D%/rewrite.h
+	%D%/rewrite.c %D%/rewrite.h \
+	%D%/simplify.def %D%/simplify.h \
+	%D%/simplify_algebra.c \
+	%D%/simplify_expr.c \
+	%D%/simplify_movement.c \
+	%D%/simplify_patterns.c
