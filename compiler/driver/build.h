@@ -1,0 +1,80 @@
+/* One variant of a compile from graph to artifacts: what each stage of compile.c reads and fills in. Shared by the files
+ * of driver/ only. Thread rule: a compile's own. */
+#ifndef LTH_DRIVER_BUILD_H
+#define LTH_DRIVER_BUILD_H
+
+#include "compiler/codegen/codegen.h"
+#include "compiler/compile.h"
+#include "compiler/memory/memory.h"
+#include "compiler/options/options.h"
+#include "compiler/passes/groups.h"
+#include "compiler/passes/pass.h"
+
+enum { LTH_MAX_PHASES = 16, LTH_MAX_RECORDS = 2 * LTH_NUM_PASSES };
+
+struct lth_phase {
+	const char *name;
+	double ms;
+};
+
+struct lth_build {
+	const struct lth_compile_request *request;
+	struct lth_diag *diag;
+	json_t *options, *defaults; /* this variant's, resolved by lth_option_get */
+	struct lth_arena *arena;
+
+	/* resolved options */
+	unsigned opt_level;
+	struct lth_pass_set passes;
+	struct lth_codegen_target target;
+	struct lth_lower_target lower_target;
+	struct lth_memory_options memory_options;
+	int64_t threads;
+	bool verify;
+
+	/* the way of the data */
+	struct lth_graph *graph;
+	uint32_t model_nodes; /* as imported */
+	struct lth_buf ir_text;
+	struct lth_access *accesses;
+	bool *is_view;
+	struct lth_groups groups;
+	struct lth_region_steps *regions;
+	struct lth_codegen_kernel *kernels; /* one a kernel step, in order */
+	uint32_t num_kernels;
+	struct lth_program *program;
+	struct lth_constants constants;
+	struct lth_memory_report memory_report;
+	struct lth_codegen_result code;
+	struct lth_artifact *artifacts;
+	size_t num_artifacts;
+	char *library; /* path of the shared object for measuring, when asked for */
+
+	/* the ledger */
+	struct lth_phase phases[LTH_MAX_PHASES];
+	size_t num_phases;
+	struct lth_pass_record records[LTH_MAX_RECORDS];
+	size_t num_records;
+	double total_ms;
+	json_t *measured; /* the result document's `measure`, or NULL */
+};
+
+/* Values of this variant's options. */
+const json_t *lth_build_option(const struct lth_build *build, enum lth_option_id id);
+int64_t lth_build_int(const struct lth_build *build, enum lth_option_id id);
+bool lth_build_wants(const struct lth_build *build, const char *artifact);
+
+/* resolve.c: options to the fields above. */
+LTH_MUST_CHECK enum lth_code lth_build_resolve(struct lth_build *build);
+/* steps.c: groups to kernels in loop IR and steps for ManifestAlloc. */
+LTH_MUST_CHECK enum lth_code lth_build_lower(struct lth_build *build);
+/* memory_passes.c: ManifestAlloc and the memory passes, each with its record. */
+LTH_MUST_CHECK enum lth_code lth_build_memory(struct lth_build *build);
+/* artifacts.c: what was asked for, as bytes. */
+LTH_MUST_CHECK enum lth_code lth_build_artifacts(struct lth_build *build);
+/* measure.c: runs all variants interleaved in a child process and fills in `measured` of each. */
+LTH_MUST_CHECK enum lth_code lth_build_measure(struct lth_build *builds, size_t count);
+/* document.c */
+json_t *lth_build_document(struct lth_build *builds, size_t count);
+
+#endif

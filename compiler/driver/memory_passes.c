@@ -1,0 +1,111 @@
+/* ManifestAlloc and the memory passes in the table's order, each with its row of the ledger. AliasViews has done its work
+ * on the graph before lowering (compile.c), for kernels are made for the strides that views give them; its row says so by
+ * carrying its time from there. */
+#include "compiler/driver/build.h"
+
+#include "runtime/base/io.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct figures {
+	int64_t live_bound, arena;
+};
+
+static struct figures figures_now(const struct lth_build *build)
+{
+	struct figures out = {-1, -1};
+	struct lth_diag ignored = {0};
+	struct lth_memory_figures figures;
+	if (!build->program)
+		return out;
+	int64_t *symbols = calloc(build->program->num_symbols + 1, sizeof(*symbols));
+	if (!symbols)
+		return out;
+	lth_symbols_at_hint(build->program, symbols);
+	if (lth_memory_figures(build->program, symbols, &figures, &ignored) == LTH_OK) {
+		out.live_bound = figures.live_bound_bytes;
+		out.arena = figures.arena_bytes;
+	}
+	free(symbols);
+	return out;
+}
+
+static int64_t program_nodes(const struct lth_build *build)
+{
+	return build->program ? (int64_t)build->program->num_instrs : (int64_t)lth_graph_live_nodes(build->graph);
+}
+
+static enum lth_code manifest(struct lth_build *build)
+{
+	struct lth_manifest input = {.graph = build->graph,
+				     .accesses = build->accesses,
+				     .regions = build->regions,
+				     .alignment = build->memory_options.alignment,
+				     .threads = build->threads};
+	return lth_manifest_alloc(&input, build->arena, &build->program, &build->constants, build->diag);
+}
+
+static enum lth_code run_pass(struct lth_build *build, enum lth_pass_id id)
+{
+	switch (id) {
+	case LTH_PASS_ID_ManifestAlloc:
+		return manifest(build);
+	case LTH_PASS_ID_ReuseInPlace:
+		return lth_reuse_in_place(build->program, build->diag);
+	case LTH_PASS_ID_ManifestLifetimes:
+		return lth_manifest_lifetimes(build->program, build->diag);
+	case LTH_PASS_ID_FuseSizes:
+		build->program->fused_sizes = true;
+		return LTH_OK;
+	case LTH_PASS_ID_MemoryPlan:
+		return lth_memory_plan(build->program, &build->memory_options, &build->memory_report, build->diag);
+	default:
+		return LTH_OK;
+	}
+}
+
+/* Which memory passes do anything yet: rows whose pass does not exist are not reported as run. */
+static bool implemented(enum lth_pass_id id)
+{
+	return id == LTH_PASS_ID_ManifestAlloc || id == LTH_PASS_ID_ReuseInPlace ||
+	       id == LTH_PASS_ID_ManifestLifetimes || id == LTH_PASS_ID_FuseSizes || id == LTH_PASS_ID_MemoryPlan;
+}
+
+enum lth_code lth_build_memory(struct lth_build *build)
+{
+	for (int i = 0; i < LTH_NUM_PASSES; i++) {
+		enum lth_pass_id id = (enum lth_pass_id)i;
+		if (lth_passes[id].kind != LTH_PASS_MEMORY || !implemented(id))
+			continue;
+		if (!build->passes.on[id]) {
+			if (id == LTH_PASS_ID_ManifestLifetimes)
+				lth_lifetimes_to_the_end(build->program);
+			continue;
+		}
+		struct lth_pass_record *record = &build->records[build->num_records++];
+		struct figures before = figures_now(build);
+		*record = (struct lth_pass_record){.pass = id,
+						   .nodes_before = program_nodes(build),
+						   .live_bound_before = before.live_bound,
+						   .arena_before = before.arena};
+		uint64_t start = lth_now_ns(), cpu = lth_cpu_ns();
+		enum lth_code code = run_pass(build, id);
+		record->ms = (double)(lth_now_ns() - start) / 1e6;
+		record->cpu_ms = (double)(lth_cpu_ns() - cpu) / 1e6;
+		if (code == LTH_OK && !lth_arena_ok(build->arena))
+			code = lth_diag_fail(build->diag, LTH_OUT_OF_MEMORY, "memory passes", NULL, NULL,
+					     "the compile's memory is exhausted");
+		if (code == LTH_OK && build->verify)
+			code = lth_program_verify(build->program, build->diag);
+		if (code != LTH_OK) {
+			lth_diag_within(build->diag, "pass %s", lth_passes[id].name);
+			return code;
+		}
+		struct figures after = figures_now(build);
+		record->nodes_after = program_nodes(build);
+		record->live_bound_after = after.live_bound;
+		record->arena_after = after.arena;
+	}
+	return LTH_OK;
+}
