@@ -74,6 +74,8 @@ LTH_MUST_CHECK enum lth_code lth_build_memory(struct lth_build *build);
 LTH_MUST_CHECK enum lth_code lth_build_artifacts(struct lth_build *build);
 /* measure.c: runs all variants interleaved in a child process and fills in `measured` of each. */
 LTH_MUST_CHECK enum lth_code lth_build_measure(struct lth_build *builds, size_t count);
+/* describe.c: the words that options may use: {"passes": [...], "targets": [...]}. The caller owns it. */
+json_t *lth_describe_words(void);
 /* document.c */
 json_t *lth_build_document(struct lth_build *builds, size_t count);
 

@@ -55,4 +55,8 @@ LTH_MUST_CHECK enum lth_code lth_lower_kernel(struct lth_graph *graph, const str
 					      const struct lth_lower_target *target, bool templates,
 					      struct lth_kernel_spec *out, struct lth_diag *diag);
 
+/* True when output `output` of the node is a window on one of its inputs; `*out` tells which. view.c */
+bool lth_lower_view(struct lth_graph *graph, const struct lth_access *accesses, lth_node_id node, uint32_t output,
+		    struct lth_access *out);
+
 #endif

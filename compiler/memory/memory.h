@@ -54,11 +54,15 @@ LTH_MUST_CHECK enum lth_code lth_manifest_alloc(const struct lth_manifest *input
 						struct lth_program **out_program, struct lth_constants *out_constants,
 						struct lth_diag *diag);
 
-/* AliasViews, on the graph's side: turns the outputs of view operators into windows on their input, and the operands of
- * concatenations into windows on its output where their producers allow it. `is_view` (one a node) tells which nodes
- * then need no step. alias.c */
-LTH_MUST_CHECK enum lth_code lth_alias_views(struct lth_graph *graph, struct lth_access *accesses, bool *is_view,
-					     struct lth_diag *diag);
+/* AliasViews, on the graph's side, in two steps. alias.c
+ * Before grouping: a copy node before each operand of a Concat whose producer cannot write into the result, so that the
+ * others can; copies get groups of their own. `copy` is the operator that copies (LayoutCopy). */
+LTH_MUST_CHECK enum lth_code lth_alias_prepare(struct lth_graph *graph, const struct lth_op *concat,
+					       const struct lth_op *copy, struct lth_diag *diag);
+/* After it: outputs of view operators become windows on their input, operands of a Concat windows on its output.
+ * `is_view` (one a node) tells which nodes then need no step. */
+LTH_MUST_CHECK enum lth_code lth_alias_views(struct lth_graph *graph, const struct lth_op *concat,
+					     struct lth_access *accesses, bool *is_view, struct lth_diag *diag);
 
 /* ReuseInPlace: storages whose last reader writes a result of the same size over them become one. reuse.c */
 LTH_MUST_CHECK enum lth_code lth_reuse_in_place(struct lth_program *program, struct lth_diag *diag);
