@@ -1,0 +1,190 @@
+/* The result document (lathe.result/1) of a compile, without what the daemon adds. */
+#include "compiler/driver/build.h"
+
+#include "config.h"
+#include "runtime/base/sha256.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+/* A figure that may not exist. */
+static json_t *figure(int64_t value)
+{
+	return value < 0 ? json_null() : json_integer(value);
+}
+
+static json_t *ports(const struct lth_graph *graph, const lth_value_id *list, uint32_t count)
+{
+	json_t *out = json_array();
+	for (uint32_t i = 0; i < count; i++) {
+		const struct lth_value *value = &graph->values[list[i]];
+		json_t *dims = json_array();
+		for (uint32_t axis = 0; value->type.kind == LTH_TYPE_TENSOR && axis < value->type.rank; axis++) {
+			struct lth_buf text = {0};
+			int64_t extent;
+			if (lth_dim_is_const(graph->dims, value->type.dims[axis], &extent)) {
+				json_array_append_new(dims, json_integer(extent));
+				continue;
+			}
+			lth_dim_print(graph->dims, value->type.dims[axis], &text);
+			json_array_append_new(dims, json_string(lth_buf_text(&text)));
+			lth_buf_free(&text);
+		}
+		const char *type = value->type.kind == LTH_TYPE_TENSOR ? lth_dtype_text(value->type.dtype) : "object";
+		json_array_append_new(out, json_pack("{s:s, s:s, s:o}", "name", value->name, "type", type, "dims", dims));
+	}
+	return out;
+}
+
+static json_t *model_part(const struct lth_build *build)
+{
+	char digest[LTH_DIGEST_TEXT];
+	const struct lth_region *main = &build->graph->regions[0];
+	lth_sha256_text(build->request->model, build->request->model_size, digest);
+	return json_pack("{s:s, s:s, s:I, s:I, s:o, s:o, s:I}", "digest", digest, "format",
+			 build->request->model_is_json ? "json" : "onnx", "opset", (json_int_t)build->graph->opset,
+			 "nodes", (json_int_t)build->model_nodes, "inputs",
+			 ports(build->graph, main->inputs, main->num_inputs), "outputs",
+			 ports(build->graph, main->outputs, main->num_outputs), "constants_bytes",
+			 (json_int_t)build->constants.bytes);
+}
+
+static json_t *timing_part(const struct lth_build *build)
+{
+	json_t *phases = json_array(), *passes = json_array();
+	for (size_t i = 0; i < build->num_phases; i++)
+		json_array_append_new(phases, json_pack("{s:s, s:f}", "name", build->phases[i].name, "ms",
+							build->phases[i].ms));
+	for (size_t i = 0; i < build->num_records; i++) {
+		const struct lth_pass_record *r = &build->records[i];
+		json_array_append_new(passes,
+				      json_pack("{s:s, s:f, s:f, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
+						lth_passes[r->pass].name, "ms", r->ms, "cpu_ms", r->cpu_ms, "nodes_before",
+						figure(r->nodes_before), "nodes_after", figure(r->nodes_after),
+						"live_bound_before", figure(r->live_bound_before), "live_bound_after",
+						figure(r->live_bound_after), "arena_before", figure(r->arena_before),
+						"arena_after", figure(r->arena_after)));
+	}
+	return json_pack("{s:f, s:o, s:o}", "total_ms", build->total_ms, "phases", phases, "passes", passes);
+}
+
+/* Figures at one point of the box. */
+static json_t *memory_at(const struct lth_program *program, const int64_t *symbols)
+{
+	struct lth_memory_figures figures;
+	struct lth_diag ignored = {0};
+	if (lth_memory_figures(program, symbols, &figures, &ignored) != LTH_OK)
+		return NULL;
+	json_t *dims = json_object();
+	for (uint32_t i = 0; i < program->num_symbols; i++)
+		if (program->symbols[i].source == LTH_SOURCE_INPUT)
+			json_object_set_new(dims, program->symbols[i].name, json_integer(symbols[i]));
+	return json_pack("{s:o, s:I, s:I, s:o, s:I}", "dims", dims, "naive_bytes", (json_int_t)figures.naive_bytes,
+			 "live_bound_bytes", (json_int_t)figures.live_bound_bytes, "arena_bytes",
+			 figure(figures.arena_bytes), "io_bytes", (json_int_t)figures.io_bytes);
+}
+
+/* Tensors alive at the peak, with the storage each lives in. */
+static json_t *at_peak(const struct lth_program *program, const int64_t *symbols)
+{
+	struct lth_memory_figures figures;
+	struct lth_diag ignored = {0};
+	json_t *out = json_array();
+	int64_t *values = calloc(program->num_exprs + 1, sizeof(*values));
+	if (values && lth_memory_figures(program, symbols, &figures, &ignored) == LTH_OK &&
+	    lth_program_eval(program, symbols, NULL, values, NULL, &ignored) == LTH_OK)
+		for (uint32_t i = 0; i < program->num_storages; i++) {
+			const struct lth_storage *s = &program->storages[i];
+			if (s->kind == LTH_STORAGE_ARENA && s->first <= figures.peak_instr && figures.peak_instr < s->last)
+				json_array_append_new(out, json_pack("{s:s?, s:I}", "tensor", s->name, "bytes",
+								     (json_int_t)values[s->size]));
+		}
+	free(values);
+	return out;
+}
+
+static json_t *memory_part(const struct lth_build *build)
+{
+	const struct lth_program *program = build->program;
+	int64_t *symbols = calloc(program->num_symbols + 1, sizeof(*symbols));
+	json_t *at = json_array(), *unbounded = json_array();
+	if (!symbols)
+		return NULL;
+	lth_symbols_at_hint(program, symbols);
+	json_t *hint = memory_at(program, symbols), *peak = at_peak(program, symbols);
+	if (hint)
+		json_array_append(at, hint);
+	if (program->num_symbols && lth_symbols_at_top(program, symbols))
+		json_array_append_new(at, memory_at(program, symbols));
+	free(symbols);
+	for (uint32_t i = 0; i < program->num_storages; i++)
+		if (program->storages[i].kind == LTH_STORAGE_POOL)
+			json_array_append_new(unbounded, json_string(program->storages[i].name ? program->storages[i].name : ""));
+	json_int_t live = json_integer_value(json_object_get(hint, "live_bound_bytes"));
+	const json_t *arena = json_object_get(hint, "arena_bytes");
+	json_t *out = json_pack("{s:o, s:O?, s:O?, s:O?, s:O?, s:s?, s:s, s:i, s:s?, s:o, s:I, s:o}", "at", at, "naive_bytes",
+				json_object_get(hint, "naive_bytes"), "live_bound_bytes",
+				json_object_get(hint, "live_bound_bytes"), "arena_bytes", arena, "io_bytes",
+				json_object_get(hint, "io_bytes"), "certificate", program->certificate, "order", "source",
+				"alignment", (int)build->memory_options.alignment, "strategy",
+				json_is_integer(arena) ? lth_plan_strategy_name(build->memory_options.strategy) : NULL,
+				"unbounded", unbounded, "constants_bytes", (json_int_t)build->constants.bytes, "at_peak",
+				peak);
+	if (json_is_integer(arena) && live > 0)
+		json_object_set_new(out, "gap", json_real((double)json_integer_value(arena) / (double)live - 1));
+	if (build->measured)
+		json_object_set(out, "allocations_per_run", json_object_get(build->measured, "allocations_per_run"));
+	json_decref(hint);
+	return out;
+}
+
+static json_t *compile_part(const struct lth_build *build)
+{
+	struct rusage usage;
+	getrusage(RUSAGE_SELF, &usage);
+	return json_pack("{s:I, s:f, s:I, s:I}", "peak_rss_bytes", (json_int_t)usage.ru_maxrss * 1024, "codegen_cpu_ms",
+			 build->code.cpu_ms, "kernels", (json_int_t)build->code.num_objects, "kernels_from_cache",
+			 (json_int_t)build->code.from_cache);
+}
+
+static json_t *variants_part(struct lth_build *builds, size_t count)
+{
+	json_t *out = json_array();
+	const json_t *overlays = json_object_get(builds[0].request->options, "variants");
+	for (size_t i = 0; i < count; i++) {
+		json_t *variant = json_pack("{s:O?, s:o, s:o, s:o}", "options", json_array_get(overlays, i), "timing",
+					    timing_part(&builds[i]), "memory", memory_part(&builds[i]), "compile",
+					    compile_part(&builds[i]));
+		if (builds[i].measured) {
+			json_object_set(variant, "measure", builds[i].measured);
+			json_object_set(variant, "outputs_equal", json_object_get(builds[i].measured, "outputs_equal"));
+		}
+		json_array_append_new(out, variant);
+	}
+	return out;
+}
+
+json_t *lth_build_document(struct lth_build *builds, size_t count)
+{
+	struct lth_build *first = &builds[0];
+	json_t *artifacts = json_array();
+	for (size_t i = 0; i < first->num_artifacts; i++) {
+		char digest[LTH_DIGEST_TEXT];
+		lth_sha256_text(first->artifacts[i].data, first->artifacts[i].size, digest);
+		json_array_append_new(artifacts, json_pack("{s:s, s:s, s:I}", "kind", first->artifacts[i].kind, "digest",
+							   digest, "bytes", (json_int_t)first->artifacts[i].size));
+	}
+	json_t *target = json_pack("{s:s, s:s, s:s}", "name", first->target.name, "triple", first->target.triple, "cpu",
+				   first->target.cpu);
+	json_t *compiler = json_pack("{s:s, s:s}", "version", PACKAGE_VERSION, "llvm", lth_codegen_llvm_version());
+	json_t *out = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", "lathe.result/1", "status", "ok",
+				"compiler", compiler, "target", target, "model", model_part(first), "artifacts", artifacts,
+				"timing", timing_part(first), "memory", memory_part(first), "compile", compile_part(first),
+				"diagnostics", json_array());
+	if (out && first->measured)
+		json_object_set(out, "measure", first->measured);
+	if (out && json_array_size(json_object_get(first->request->options, "variants")))
+		json_object_set_new(out, "variants", variants_part(builds, count));
+	return out;
+}
