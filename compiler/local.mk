@@ -4,4 +4,6 @@ include compiler/memory/local.mk
 include compiler/ir/local.mk
 include compiler/passes/local.mk
 include compiler/ops/local.mk
+include compiler/options/local.mk
+include compiler/driver/local.mk
 include compiler/worker/local.mk

@@ -214,9 +214,13 @@ enum lth_code lth_lower_template(struct lth_lower *lower, const struct lth_node 
 	lower->anchor = (lth_node_id)(node - lower->graph->nodes);
 	lth_emitter_init(&anchor.emitter, lower);
 	bind_operands(&anchor, &problem, &values, &plan);
+	uint32_t own = lower->num_operands;
 	build_outputs(&anchor);
 	if (lower->code != LTH_OK || !lth_arena_ok(lower->arena))
 		return lower->code;
+	if (anchor.num_outputs == 1)
+		lth_lower_mark_in_place(lower, anchor.outputs[0].value, anchor.outputs[0].address,
+					anchor.outputs[0].memory, own);
 	struct lth_epilogue epilogue = {.context = &anchor, .apply = apply, .prefetch = prefetch};
 	describe_epilogue(&anchor, &epilogue);
 	struct lth_emit emit = {.fn = lower->fn,

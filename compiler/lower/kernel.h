@@ -24,6 +24,7 @@ struct lth_kernel_operand {
 	lth_value_id value; /* LTH_NONE for a packed constant */
 	struct lth_packed packed;
 	bool written;
+	bool in_place; /* read only at the element that is then written to operand 0, of the same width */
 };
 
 struct lth_kernel_spec {

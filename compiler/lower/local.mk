@@ -12,14 +12,13 @@ noinst_LIBRARIES += %D%/liblower.a
 	%D%/read.c \
 	%D%/reduce.c \
 	%D%/sx.c %D%/sx.h \
-	%D%/sx_index.c
+	%D%/sx_index.c \
+	%D%/view.c
 include compiler/lower/templates/local.mk
 
 # Loop IR: building, text, checking, running, expansion.
 %C%_liblower_a_SOURCES += \
 	%D%/expand.c %D%/expand.h \
-	%D%/sx_index.c \
-	%D%/view.c \
 	%D%/lanes.c %D%/lanes.h \
 	%D%/lanes_cast.c \
 	%D%/loop.c %D%/loop.h %D%/loop_build.h %D%/loops.def \

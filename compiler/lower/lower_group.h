@@ -96,6 +96,11 @@ void lth_nest_strides(struct lth_lower *lower, const struct lth_root *roots, uin
 /* A typical extent, for cost decisions only. */
 int64_t lth_nest_hint(struct lth_lower *lower, lth_dim extent);
 
+/* Marks the operands that `value` reads only at `address`, where it is then stored as `memory` (see in_place). Operands
+ * below `first` are the template's own and stay unmarked. nest.c */
+void lth_lower_mark_in_place(struct lth_lower *lower, lth_sx value, lth_sx address, enum lth_dtype memory,
+			     uint32_t first);
+
 /* The schedules. Fill the kernel's range and grain. */
 enum lth_code lth_lower_map(struct lth_lower *lower, struct lth_kernel_spec *out);
 /* `*out_done` false: no template takes it. */

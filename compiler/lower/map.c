@@ -124,6 +124,9 @@ enum lth_code lth_lower_map(struct lth_lower *lower, struct lth_kernel_spec *out
 	build_roots(&map);
 	if (lower->code != LTH_OK || !lth_arena_ok(lower->arena))
 		return lower->code;
+	if (map.num_outputs == 1)
+		lth_lower_mark_in_place(lower, map.roots[0].x, map.roots[1].x,
+					lower->graph->values[lower->group->outputs[0]].type.dtype, 1);
 	lth_nest_merge(lower, &map.nest, map.roots, 2 * map.num_outputs);
 	if (map.nest.num_axes == 0) { /* one element */
 		map.nest.axes[0] = 0;

@@ -144,3 +144,32 @@ int64_t lth_nest_hint(struct lth_lower *lower, lth_dim extent)
 	int64_t value;
 	return lth_dim_eval_hint(lower->graph->dims, extent, &value) ? value : 64;
 }
+
+/* For each operand: 1 read at `address`, 2 read elsewhere (or both). */
+static void note_loads(struct walk *walk, lth_sx x, lth_sx address, uint8_t *how)
+{
+	if (x == LTH_SX_NONE || x >= walk->size || walk->seen[x])
+		return;
+	walk->seen[x] = 1;
+	const struct lth_sx_node node = *lth_sx_get(walk->lower->pool, x);
+	if (node.kind == LTH_SX_LOAD)
+		how[node.id] |= node.operands[0] == address ? 1 : 2;
+	for (int k = 0; k < 3; k++)
+		note_loads(walk, node.operands[k], address, how);
+}
+
+void lth_lower_mark_in_place(struct lth_lower *lower, lth_sx value, lth_sx address, enum lth_dtype memory,
+			     uint32_t first)
+{
+	struct walk walk;
+	uint8_t *how = lth_arena_alloc(lower->arena, lower->num_operands + 1);
+	if (value == LTH_SX_NONE || !how || !walk_begin(&walk, lower, value + 1))
+		return;
+	note_loads(&walk, value, address, how);
+	for (uint32_t i = first; i < lower->num_operands; i++) {
+		lth_value_id id = lower->operands[i].value;
+		lower->operands[i].in_place =
+			how[i] == 1 && id != LTH_NONE && !lower->operands[i].written &&
+			lth_dtype_bits(lower->graph->values[id].type.dtype) == lth_dtype_bits(memory);
+	}
+}

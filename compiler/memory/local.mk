@@ -1,1 +1,13 @@
+# libmemory: from the grouped graph to a program, and the memory passes over it.
+noinst_LIBRARIES += %D%/libmemory.a
+%C%_libmemory_a_SOURCES = \
+	%D%/alias.c \
+	%D%/figures.c \
+	%D%/lifetimes.c \
+	%D%/manifest.c %D%/manifest.h \
+	%D%/manifest_control.c \
+	%D%/manifest_storage.c \
+	%D%/memory.h \
+	%D%/plan_program.c \
+	%D%/reuse.c
 include compiler/memory/plan/local.mk

@@ -79,8 +79,11 @@ static enum lth_code build_kernel(struct lth_builder *builder, const struct lth_
 				  .scratch = LTH_NONE,
 				  .scratch_bytes = LTH_NONE,
 				  .node = spec->node};
-	for (uint32_t i = 0; i < spec->num_operands; i++)
+	for (uint32_t i = 0; i < spec->num_operands; i++) {
 		instr.num_outputs += spec->operands[i].written;
+		if (spec->operands[i].in_place && i < 32)
+			instr.in_place |= 1u << i;
+	}
 	if (spec->scratch_bytes != LTH_DIM_NONE) {
 		struct lth_dims *dims = builder->graph->dims;
 		lth_dim align = lth_dim_const(dims, 64);

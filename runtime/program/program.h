@@ -123,6 +123,7 @@ struct lth_instr {
 	enum lth_relation relation; /* GUARD: a == b, a <= b, a divides b */
 	const char *text; /* BUILTIN: attributes; GUARD: message */
 	const char *node; /* name of the graph node it came from, for errors and profiles; may be NULL */
+	uint32_t in_place; /* CALL, compile time only: bit k: tensor k is read only at the element then written to tensor 0 */
 };
 
 /* An input or output of the whole program. The tensor of input i is dense, at offset 0 of a storage of kind INPUT and
