@@ -135,7 +135,7 @@ lth_value_id lth_graph_constant(struct lth_graph *graph, const char *name, enum 
 	if (id == LTH_NONE)
 		return LTH_NONE;
 	graph->values[id].def = LTH_DEF_CONSTANT;
-	graph->values[id].constant = (struct lth_constant){data, bytes};
+	graph->values[id].constant = (struct lth_constant){.data = data, .bytes = bytes};
 	return id;
 }
 

@@ -40,6 +40,7 @@ struct lth_type {
 struct lth_constant {
 	const void *data;
 	int64_t bytes;
+	const char *digest; /* of a parsed text without the bytes: data is zeros; NULL otherwise */
 };
 
 /* What is known at compile time of a small integer, bool or floating-point tensor's elements, row-major. */
@@ -186,6 +187,7 @@ bool lth_value_const_ints(struct lth_graph *graph, lth_value_id value, const int
 bool lth_value_const_floats(struct lth_graph *graph, lth_value_id value, const double **out, uint32_t *out_count);
 
 LTH_MUST_CHECK enum lth_code lth_graph_verify(const struct lth_graph *graph, struct lth_diag *diag);
+void lth_type_print(const struct lth_graph *graph, const struct lth_type *type, struct lth_buf *out);
 /* Text form (docs/IR.md): print(parse(x)) == x. Large constants print as a digest of their bytes and keep their data
  * only with `with_data`, which prints all bytes in hex. */
 void lth_graph_print(const struct lth_graph *graph, bool with_data, struct lth_buf *out);
