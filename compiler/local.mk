@@ -7,3 +7,4 @@ include compiler/ops/local.mk
 include compiler/options/local.mk
 include compiler/driver/local.mk
 include compiler/worker/local.mk
+include compiler/import/local.mk
