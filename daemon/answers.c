@@ -118,6 +118,7 @@ struct lth_answer *lth_answer_create(char *document, size_t size, const char *di
 	ok = root && read_artifacts(json_object_get(root, "artifacts"), answer);
 	if (ok) {
 		snprintf(answer->digest, sizeof(answer->digest), "%s", digest);
+		answer->cacheable = !json_is_false(json_object_get(root, "cacheable"));
 		answer->server_timing = server_timing(root);
 		answer->summary = summary(root, answer);
 		answer->peak_bytes =
@@ -251,6 +252,16 @@ struct lth_answer *lth_answers_find(struct lth_answers *answers, const struct lt
 	if (answer)
 		lth_answers_keep(answers, key, answer);
 	return answer;
+}
+
+struct lth_answer *lth_answers_plan(const struct lth_store *store, const char *digest)
+{
+	struct lth_diag diag = {0};
+	char *text;
+	size_t size;
+	if (lth_store_read(store, digest, DOCUMENT_LIMIT, &text, &size, &diag) != LTH_OK)
+		return NULL;
+	return lth_answer_plain(text, size);
 }
 
 struct lth_answer *lth_answers_by_id(const struct lth_store *store, const char *id)

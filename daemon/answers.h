@@ -17,10 +17,12 @@ struct lth_answer {
 	char *document; /* JSON text */
 	size_t size;
 	char digest[LTH_DIGEST_TEXT]; /* of the document; empty for a plan, which is not stored */
+	char plan_digest[LTH_DIGEST_TEXT]; /* of a plan that was stored, for a job that may outlive the daemon */
 	struct lth_answer_artifact *artifacts;
 	size_t num_artifacts;
 	char *server_timing; /* header value; "" when there are no phases */
 	char *summary;       /* for people */
+	bool cacheable;
 	uint64_t peak_bytes; /* compile.peak_rss_bytes, 0 when not told */
 };
 
@@ -50,6 +52,8 @@ struct lth_answers {
 struct lth_answer *lth_answers_find(struct lth_answers *answers, const struct lth_store *store, const char *key);
 void lth_answers_keep(struct lth_answers *answers, const char *key, struct lth_answer *answer);
 void lth_answers_clear(struct lth_answers *answers);
+/* A stored plan. The caller releases it. */
+struct lth_answer *lth_answers_plan(const struct lth_store *store, const char *digest);
 /* The stored result with this hex id; NULL when there is none. The caller releases it. */
 struct lth_answer *lth_answers_by_id(const struct lth_store *store, const char *id);
 

@@ -1,6 +1,7 @@
 /* What jobs end with, as replies: the document, the artifact's bytes or a summary, by Accept; problems for failures. */
 #include "daemon/negotiate.h"
 #include "daemon/server.h"
+#include "runtime/base/io.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -60,10 +61,13 @@ void lth_deliver_job(struct lth_request *request, struct lth_job *job)
 	struct lth_answer *answer = NULL;
 	if (job->state == LTH_STATE_FAILED) {
 		deliver_failure(request, job);
+		lth_reply_header(request, "Lathe-Job", job->id);
 		return;
 	}
 	if (job->answer)
 		answer = lth_answer_share(job->answer);
+	else if (job->answer_digest[0] && job->spec.kind != LTH_JOB_COMPILE)
+		answer = lth_answers_plan(&request->server->store, job->answer_digest);
 	else if (job->answer_digest[0])
 		answer = lth_answers_by_id(&request->server->store, job->answer_digest + 7);
 	if (!answer) {
@@ -73,15 +77,108 @@ void lth_deliver_job(struct lth_request *request, struct lth_job *job)
 		return;
 	}
 	lth_deliver_answer(request, answer, request->cache ? request->cache : "miss");
+	lth_reply_header(request, "Lathe-Job", job->id);
 	lth_answer_release(&answer);
+}
+
+/* --- jobs in flight */
+json_t *lth_job_json(const struct lth_job *job)
+{
+	uint64_t now = lth_now_ns(), end = lth_job_ended(job) ? job->ended_ns : now;
+	json_t *out = json_pack("{s:s, s:s, s:s, s:I, s:s, s:i, s:i, s:s}", "id", job->id, "kind",
+				lth_job_kind_name(job->spec.kind), "state", lth_job_state_name(job->state), "created_unix_ms",
+				(json_int_t)job->created_unix_ms, "client", job->spec.client, "priority", job->spec.priority,
+				"attempts", (int)job->attempts, "model", job->spec.model);
+	if (job->spec.key[0])
+		json_object_set_new(out, "action_key", json_string(job->spec.key));
+	if (job->stage[0])
+		json_object_set_new(out, "stage", json_string(job->stage));
+	if (end >= job->created_ns)
+		json_object_set_new(out, "ms", json_real((double)(end - job->created_ns) * 1e-6));
+	if (job->state == LTH_STATE_DONE && job->spec.kind == LTH_JOB_COMPILE) {
+		char address[32 + LTH_DIGEST_TEXT];
+		snprintf(address, sizeof(address), "/v1/results/%s", job->answer_digest + 7);
+		json_object_set_new(out, "result", json_string(address));
+	}
+	if (job->state == LTH_STATE_FAILED)
+		json_object_set_new(out, "problem", json_string(lth_code_slug(job->diag.code)));
+	return out;
+}
+
+/* 202: it is under way, and there it will be found. */
+static void reply_accepted(struct lth_request *request, const struct lth_job *job)
+{
+	char location[32 + LTH_JOB_ID];
+	snprintf(location, sizeof(location), "/v1/jobs/%s", job->id);
+	lth_reply_json(request, 202, lth_job_json(job));
+	lth_reply_header(request, "Location", location);
+	lth_reply_header(request, "Lathe-Job", job->id);
+	if (lth_request_header(request, "Prefer"))
+		lth_reply_header(request, "Preference-Applied", lth_request_header(request, "Prefer"));
+}
+
+static struct lth_request *request_of(struct lth_waiter *waiter)
+{
+	return (struct lth_request *)(void *)((char *)waiter - offsetof(struct lth_request, waiter));
+}
+
+static void on_timer_closed(uv_handle_t *timer)
+{
+	free(timer);
+}
+
+void lth_request_stop_timer(struct lth_request *request)
+{
+	if (request->timer)
+		uv_close((uv_handle_t *)request->timer, on_timer_closed);
+	request->timer = NULL;
 }
 
 static void wake(struct lth_waiter *waiter, struct lth_job *job)
 {
-	struct lth_request *request =
-		(struct lth_request *)(void *)((char *)waiter - offsetof(struct lth_request, waiter));
+	struct lth_request *request = request_of(waiter);
+	lth_request_stop_timer(request);
 	lth_deliver_job(request, job);
 	lth_request_resume(request);
+}
+
+/* The job's record is on disk: now the handle may be given out. */
+static void on_saved(struct lth_waiter *waiter, struct lth_job *job, const struct lth_diag *diag)
+{
+	struct lth_request *request = request_of(waiter);
+	if (!request->wants_handle)
+		return;
+	if (diag->code == LTH_OK) {
+		reply_accepted(request, job);
+	} else {
+		job->handle_given = job->durable = false;
+		lth_reply_problem(request, diag, NULL);
+	}
+	lth_jobs_leave(request->server->jobs, waiter);
+	lth_request_resume(request);
+}
+
+static void want_handle(struct lth_request *request)
+{
+	request->wants_handle = true;
+	lth_jobs_give_handle(request->server->jobs, request->waiter.job);
+}
+
+static void start_timer(struct lth_request *request, int64_t seconds, uv_timer_cb callback)
+{
+	request->timer = calloc(1, sizeof(*request->timer));
+	if (!request->timer)
+		return; /* then it waits to the end */
+	uv_timer_init(request->server->loop, request->timer);
+	request->timer->data = request;
+	uv_timer_start(request->timer, callback, (uint64_t)seconds * 1000, 0);
+}
+
+static void on_patience_over(uv_timer_t *timer)
+{
+	struct lth_request *request = timer->data;
+	lth_request_stop_timer(request);
+	want_handle(request);
 }
 
 static void reply_refusal(struct lth_request *request, const struct lth_diag *diag)
@@ -96,6 +193,7 @@ static void reply_refusal(struct lth_request *request, const struct lth_diag *di
 void lth_deliver_submit(struct lth_request *request, struct lth_job_spec *spec)
 {
 	struct lth_server *server = request->server;
+	struct lth_prefer prefer = lth_prefer_parse(lth_request_header(request, "Prefer"));
 	struct lth_diag diag = {0};
 	struct lth_job *job;
 	bool joined;
@@ -105,7 +203,37 @@ void lth_deliver_submit(struct lth_request *request, struct lth_job_spec *spec)
 	}
 	request->cache = joined ? "joined" : "miss";
 	request->waiter.wake = wake;
+	request->waiter.on_saved = on_saved;
 	lth_jobs_wait(server->jobs, job, &request->waiter);
 	lth_request_suspend(request);
+	if (prefer.wait_seconds > 0)
+		start_timer(request, prefer.wait_seconds, on_patience_over);
+	else if (prefer.respond_async || prefer.wait_seconds == 0)
+		want_handle(request);
 	lth_jobs_schedule(server->jobs);
+}
+
+static void on_long_poll_over(uv_timer_t *timer)
+{
+	struct lth_request *request = timer->data;
+	struct lth_job *job = request->waiter.job;
+	lth_request_stop_timer(request);
+	reply_accepted(request, job);
+	lth_jobs_leave(request->server->jobs, &request->waiter);
+	lth_request_resume(request);
+}
+
+void lth_deliver_when_done(struct lth_request *request, struct lth_job *job, int64_t seconds)
+{
+	if (lth_job_ended(job) && !job->saving) {
+		lth_deliver_job(request, job);
+	} else if (seconds <= 0) {
+		reply_accepted(request, job);
+	} else {
+		request->waiter.wake = wake;
+		request->waiter.is_watcher = true;
+		lth_jobs_wait(request->server->jobs, job, &request->waiter);
+		lth_request_suspend(request);
+		start_timer(request, seconds, on_long_poll_over);
+	}
 }

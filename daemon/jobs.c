@@ -138,7 +138,7 @@ static void forget_old(struct lth_jobs *jobs)
 {
 	for (struct lth_job *job = jobs->oldest, *next; job && jobs->num_jobs > jobs->config->keep_jobs; job = next) {
 		next = job->next;
-		if (!lth_job_ended(job) || job->waiters)
+		if (!lth_job_ended(job) || job->waiters || job->saving)
 			continue;
 		if (job->durable)
 			lth_job_forget(jobs->store, job);
@@ -196,10 +196,102 @@ static void log_end(struct lth_jobs *jobs, const struct lth_job *job)
 			      lth_diag_line(&job->diag, line, sizeof(line)), "trace", job->spec.trace, NULL);
 }
 
-/* DONE when the job has an answer, else FAILED with its diag. Leaves the counts of the state it was in. */
-static void finish(struct lth_jobs *jobs, struct lth_job *job)
+static void wake_all(struct lth_jobs *jobs, struct lth_job *job)
+{
+	while (job->waiters) {
+		struct lth_waiter *waiter = job->waiters;
+		unlink_waiter(waiter);
+		waiter->wake(waiter, job);
+	}
+	if (job->answer && job->answer->digest[0])
+		lth_answer_release(&job->answer); /* the store and the cache have it */
+	if (!jobs->closing)
+		forget_old(jobs);
+}
+
+/* --- records on disk, written in the thread pool; one write of a job at a time, the newest state last */
+struct save {
+	uv_work_t request;
+	struct lth_jobs *jobs;
+	struct lth_job *job;
+	char *text, id[LTH_JOB_ID];
+	struct lth_diag diag;
+};
+
+static void save(struct lth_jobs *jobs, struct lth_job *job);
+
+static void run_save(uv_work_t *request)
+{
+	struct save *save = request->data;
+	(void)!lth_store_write_entry(save->jobs->store, "jobs", save->id, save->text, strlen(save->text), &save->diag);
+}
+
+static void tell_saved(struct lth_job *job, const struct lth_diag *diag)
+{
+	for (struct lth_waiter *waiter = job->waiters, *next; waiter; waiter = next) {
+		next = waiter->next;
+		if (waiter->on_saved)
+			waiter->on_saved(waiter, job, diag);
+	}
+}
+
+static void after_save(uv_work_t *request, int status)
+{
+	struct save *done = request->data;
+	struct lth_jobs *jobs = done->jobs;
+	struct lth_job *job = done->job;
+	struct lth_diag diag = done->diag;
+	(void)status;
+	free(done->text);
+	free(done);
+	job->saving = false;
+	if (job->save_again) {
+		save(jobs, job);
+		return;
+	}
+	if (diag.code != LTH_OK)
+		lth_log_event(jobs->log, LTH_LOG_ERROR, job->id, "job-save-failed", "found", diag.found, NULL);
+	if (lth_job_ended(job))
+		wake_all(jobs, job);
+	else
+		tell_saved(job, &diag);
+}
+
+static void save(struct lth_jobs *jobs, struct lth_job *job)
 {
 	struct lth_diag diag = {0};
+	job->save_again = job->saving;
+	if (job->saving)
+		return;
+	struct save *save = calloc(1, sizeof(*save));
+	char *text = lth_job_record(job);
+	if (save && text) {
+		*save = (struct save){.jobs = jobs, .job = job, .text = text};
+		memcpy(save->id, job->id, sizeof(save->id));
+		save->request.data = save;
+		job->saving = uv_queue_work(jobs->loop, &save->request, run_save, after_save) == 0;
+	}
+	if (job->saving)
+		return;
+	free(save);
+	free(text);
+	lth_diag_fail(&diag, LTH_OUT_OF_MEMORY, job->id, NULL, NULL, "a job's record");
+	if (lth_job_ended(job))
+		wake_all(jobs, job);
+	else
+		tell_saved(job, &diag);
+}
+
+void lth_jobs_give_handle(struct lth_jobs *jobs, struct lth_job *job)
+{
+	job->handle_given = job->durable = true;
+	save(jobs, job);
+}
+
+/* DONE when the job has an answer, else FAILED with its diag. Leaves the counts of the state it was in. Those who wait
+ * hear of it once a durable job's record is on disk. */
+static void finish(struct lth_jobs *jobs, struct lth_job *job)
+{
 	jobs->queued -= job->state == LTH_STATE_QUEUED;
 	if (job->state == LTH_STATE_RUNNING || job->state == LTH_STATE_PUBLISHING) {
 		jobs->running--;
@@ -216,22 +308,16 @@ static void finish(struct lth_jobs *jobs, struct lth_job *job)
 	count_states(jobs);
 	release_inputs(job);
 	if (job->answer)
-		snprintf(job->answer_digest, sizeof(job->answer_digest), "%s", job->answer->digest);
-	if (job->durable && !jobs->closing && lth_job_save(jobs->store, job, &diag) != LTH_OK)
-		lth_log_event(jobs->log, LTH_LOG_ERROR, job->id, "job-save-failed", "found", diag.found, NULL);
+		snprintf(job->answer_digest, sizeof(job->answer_digest), "%s",
+			 job->answer->digest[0] ? job->answer->digest : job->answer->plan_digest);
 	log_end(jobs, job);
 	add_event(job, lth_job_state_name(job->state), NULL);
-	while (job->waiters) {
-		struct lth_waiter *waiter = job->waiters;
-		unlink_waiter(waiter);
-		waiter->wake(waiter, job);
-	}
-	if (job->answer && job->answer->digest[0])
-		lth_answer_release(&job->answer); /* the store and the cache have it */
-	if (!jobs->closing) {
-		forget_old(jobs);
+	if (!jobs->closing)
 		set_deadline_timer(jobs);
-	}
+	if (job->durable && !jobs->closing) /* a job cut off by the end of the daemon is for its next life */
+		save(jobs, job);
+	else
+		wake_all(jobs, job);
 }
 
 void lth_jobs_cancel(struct lth_jobs *jobs, struct lth_job *job, const char *why)
@@ -332,7 +418,14 @@ static enum lth_code admit(struct lth_jobs *jobs, const struct lth_job_spec *spe
 		return lth_diag_fail(diag, LTH_BUSY, "queue", NULL, "try again after the time in Retry-After",
 				     "%u jobs that wait, as many as are allowed", jobs->queued);
 	}
-	(void)spec;
+	uint64_t most = jobs->config->client_jobs, own = 0;
+	for (const struct lth_job *job = jobs->oldest; most && job; job = job->next)
+		own += !lth_job_ended(job) && strcmp(job->spec.client, spec->client) == 0;
+	if (most && own >= most) {
+		jobs->metrics->values[LTH_METRIC_JOBS_REFUSED]++;
+		return lth_diag_fail(diag, LTH_QUOTA, spec->client, NULL, "wait for some of them to end",
+				     "%llu jobs of this client in flight, as many as are allowed", (unsigned long long)own);
+	}
 	return LTH_OK;
 }
 
@@ -469,12 +562,14 @@ static enum lth_code start(struct lth_jobs *jobs, struct lth_job *job, struct lt
 	return LTH_OK;
 }
 
-static unsigned running_of(const struct lth_jobs *jobs, const char *client)
+enum { MOST_RUNNING = 256 };
+
+static unsigned list_running(const struct lth_jobs *jobs, const struct lth_job **out_list)
 {
 	unsigned count = 0;
-	for (const struct lth_job *job = jobs->oldest; job; job = job->next)
-		count += (job->state == LTH_STATE_RUNNING || job->state == LTH_STATE_PUBLISHING) &&
-			 strcmp(job->spec.client, client) == 0;
+	for (const struct lth_job *job = jobs->newest; job && count < MOST_RUNNING && count < jobs->running; job = job->previous)
+		if (job->state == LTH_STATE_RUNNING || job->state == LTH_STATE_PUBLISHING)
+			out_list[count++] = job;
 	return count;
 }
 
@@ -483,11 +578,14 @@ static unsigned running_of(const struct lth_jobs *jobs, const char *client)
 static struct lth_job *next_queued(struct lth_jobs *jobs)
 {
 	struct lth_job *best = NULL;
-	unsigned best_load = 0;
+	const struct lth_job *running[MOST_RUNNING];
+	unsigned best_load = 0, num_running = list_running(jobs, running);
 	for (struct lth_job *job = jobs->oldest; job; job = job->next) {
 		if (job->state != LTH_STATE_QUEUED)
 			continue;
-		unsigned load = running_of(jobs, job->spec.client) * 2 + (strcmp(job->spec.client, jobs->last_client) == 0);
+		unsigned load = strcmp(job->spec.client, jobs->last_client) == 0;
+		for (unsigned i = 0; i < num_running; i++)
+			load += 2 * (strcmp(job->spec.client, running[i]->spec.client) == 0);
 		if (!best || job->spec.priority > best->spec.priority ||
 		    (job->spec.priority == best->spec.priority && load < best_load)) {
 			best = job;
@@ -541,7 +639,8 @@ static void on_published(void *context, struct lth_answer *answer, const struct 
 		uint64_t hash, *peak = history_of(jobs, job->spec.model, &hash);
 		*peak = answer->peak_bytes;
 		jobs->history[hash % HISTORY].model_hash = hash;
-		lth_answers_keep(jobs->answers, job->spec.key, answer);
+		if (answer->cacheable)
+			lth_answers_keep(jobs->answers, job->spec.key, answer);
 	}
 	jobs->metrics->values[LTH_METRIC_STORE_BYTES] = atomic_load(&jobs->store->bytes);
 	finish(jobs, job);
@@ -561,6 +660,7 @@ static void publish(struct lth_jobs *jobs, struct lth_job *job, struct lth_outco
 	struct published *published = calloc(1, sizeof(*published));
 	memcpy(publish.key, job->spec.key, sizeof(publish.key));
 	memcpy(publish.model, job->spec.model, sizeof(publish.model));
+	publish.keep_plan = job->spec.kind != LTH_JOB_COMPILE && job->spec.model[0]; /* its body is a blob: it may outlive us */
 	publish.context = published;
 	job->state = LTH_STATE_PUBLISHING;
 	if (published)

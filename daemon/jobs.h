@@ -18,6 +18,8 @@ struct lth_waiter {
 	struct lth_job *job; /* NULL when not waiting */
 	void (*wake)(struct lth_waiter *waiter, struct lth_job *job);
 	void (*on_event)(struct lth_waiter *waiter, struct lth_job *job);
+	/* The job's record has reached the disk, or could not (`diag` says why): the answer to lth_jobs_give_handle. */
+	void (*on_saved)(struct lth_waiter *waiter, struct lth_job *job, const struct lth_diag *diag);
 	bool is_watcher; /* only looks on: does not keep the job alive */
 };
 
@@ -47,6 +49,7 @@ struct lth_job {
 	char stage[64];
 	unsigned attempts;
 	bool handle_given, durable;
+	bool saving, save_again; /* its record is on the way to the disk */
 	bool cancelled; /* ends as soon as its publishing does */
 	uint64_t created_ns, started_ns, ended_ns, deadline_ns, predicted_bytes;
 	int64_t created_unix_ms;
@@ -80,6 +83,8 @@ void lth_jobs_wait(struct lth_jobs *jobs, struct lth_job *job, struct lth_waiter
 /* A waiter goes; the last one takes the job with it, unless its handle was given out. */
 void lth_jobs_leave(struct lth_jobs *jobs, struct lth_waiter *waiter);
 void lth_jobs_cancel(struct lth_jobs *jobs, struct lth_job *job, const char *why);
+/* From now on the job lives without waiters and survives a restart; the waiter's on_saved is called when that is true. */
+void lth_jobs_give_handle(struct lth_jobs *jobs, struct lth_job *job);
 struct lth_job *lth_jobs_find(struct lth_jobs *jobs, const char *id);
 struct lth_job *lth_jobs_newest(struct lth_jobs *jobs); /* walk by ->previous */
 bool lth_job_ended(const struct lth_job *job);
@@ -93,7 +98,7 @@ bool lth_jobs_holds(const struct lth_jobs *jobs, const char *digest);
 /* No more jobs are taken; the running ones go on. */
 void lth_jobs_drain(struct lth_jobs *jobs);
 /* --- spool.c: durable jobs. A file a job in jobs/, written before the job is acknowledged and rewritten when it ends. */
-LTH_MUST_CHECK enum lth_code lth_job_save(struct lth_store *store, const struct lth_job *job, struct lth_diag *diag);
+char *lth_job_record(const struct lth_job *job); /* malloc'ed text; NULL when out of memory */
 void lth_job_forget(struct lth_store *store, const struct lth_job *job);
 /* Reads the spooled jobs of an earlier life back, oldest first: ended ones as history, the others into the queue. */
 void lth_jobs_recover(struct lth_jobs *jobs, struct lth_store *store, const struct lth_log *log);

@@ -18,6 +18,7 @@ noinst_LIBRARIES += %D%/libdaemon.a
 	%D%/request.c \
 	%D%/route_compile.c \
 	%D%/route_info.c \
+	%D%/route_jobs.c \
 	%D%/route_plan.c \
 	%D%/route_store.c \
 	%D%/routes.c %D%/routes.def \

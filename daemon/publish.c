@@ -118,6 +118,7 @@ static json_t *decorate(const struct work *work, json_t *document, json_t *artif
 static enum lth_code store_document(struct work *work, json_t *document, json_t *artifacts)
 {
 	char digest[LTH_DIGEST_TEXT], folder[16], name[LTH_DIGEST_TEXT];
+	bool uncacheable = json_is_false(json_object_get(document, "cacheable")); /* e.g. a search that a clock cut short */
 	json_t *decorated = decorate(work, document, artifacts);
 	char *text = decorated ? json_dumps(decorated, JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
 	json_decref(decorated);
@@ -125,7 +126,7 @@ static enum lth_code store_document(struct work *work, json_t *document, json_t 
 		return lth_diag_fail(&work->diag, LTH_OUT_OF_MEMORY, "result document", NULL, NULL, "its text");
 	size_t size = strlen(text);
 	enum lth_code code = lth_store_put(work->publish.store, text, size, digest, &work->diag);
-	if (code == LTH_OK) {
+	if (code == LTH_OK && !uncacheable) {
 		char entry[160];
 		int length = snprintf(entry, sizeof(entry), "{\"result\":\"%s\"}", digest);
 		lth_store_action_name(work->publish.key, folder, name);
@@ -151,6 +152,8 @@ static enum lth_code publish_parts(struct work *work, const struct lth_wire_view
 		work->answer = lth_answer_plain(text, part.size);
 		if (!work->answer)
 			code = lth_diag_fail(&work->diag, LTH_OUT_OF_MEMORY, "plan", NULL, NULL, "%zu bytes", part.size);
+		else if (work->publish.keep_plan)
+			code = lth_store_put(work->publish.store, part.data, part.size, work->answer->plan_digest, &work->diag);
 	} else if (code == LTH_OK) {
 		code = store_artifacts(work, bundle, json_object_get(index, "artifacts"), artifacts);
 		if (code == LTH_OK)
@@ -191,6 +194,8 @@ static void after(uv_work_t *request, int status)
 	if (status && work->diag.code == LTH_OK)
 		lth_diag_fail(&work->diag, LTH_CANCELLED, "publishing", NULL, NULL, "%s", uv_strerror(status));
 	close(work->publish.bundle_fd);
+	if (work->diag.code != LTH_OK)
+		lth_answer_release(&work->answer);
 	work->publish.on_published(work->publish.context, work->answer, &work->diag);
 	free(work);
 }

@@ -79,6 +79,24 @@ void lth_reply_header(struct lth_request *request, const char *name, const char 
 		MHD_add_response_header(request->response, name, value);
 }
 
+static ssize_t on_read(void *context, uint64_t position, char *buffer, size_t size)
+{
+	struct lth_request *request = context;
+	(void)position;
+	int64_t count = request->gone ? -1 : request->read(request, buffer, size);
+	if (count == 0)
+		lth_request_suspend(request); /* a reader that returns 0 would be called again at once */
+	return count < 0 ? MHD_CONTENT_READER_END_OF_STREAM : (ssize_t)count;
+}
+
+void lth_reply_stream(struct lth_request *request, const char *type,
+		      int64_t (*read)(struct lth_request *request, char *buffer, size_t size))
+{
+	enum { BLOCK = 4096 };
+	request->read = read;
+	set(request, 200, type, MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, on_read, request, NULL));
+}
+
 static void blob_headers(struct lth_request *request, const char *etag)
 {
 	lth_reply_header(request, "ETag", etag);

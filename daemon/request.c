@@ -47,12 +47,15 @@ static void on_disconnect(uv_poll_t *poll, int status, int events)
 	if (!request || (status == 0 && !(events & UV_DISCONNECT)))
 		return;
 	stop_watching(request);
+	lth_request_stop_timer(request);
 	request->gone = true;
 	lth_jobs_leave(request->server->jobs, &request->waiter);
 	if (request->working)
 		return; /* its work ends first */
-	lth_diag_fail(&diag, LTH_CANCELLED, "connection", NULL, NULL, "the client left");
-	lth_reply_problem(request, &diag, NULL);
+	if (!request->read) { /* a stream has replied already */
+		lth_diag_fail(&diag, LTH_CANCELLED, "connection", NULL, NULL, "the client left");
+		lth_reply_problem(request, &diag, NULL);
+	}
 	lth_request_resume(request);
 }
 
@@ -369,6 +372,7 @@ void lth_http_completed(void *context, struct MHD_Connection *connection, void *
 		return;
 	*state = NULL;
 	lth_jobs_leave(server->jobs, &request->waiter);
+	lth_request_stop_timer(request);
 	stop_watching(request);
 	lth_metrics_answer(&server->metrics, request->route_number, request->status);
 	lth_metrics_time(&server->metrics, LTH_HISTOGRAM_REQUEST, lth_now_ns() - request->started_ns);
@@ -447,7 +451,9 @@ void lth_http_wake_all(struct lth_server *server)
 		if (!request || !request->suspended || request->working)
 			continue;
 		lth_jobs_leave(server->jobs, &request->waiter);
-		if (!request->response) {
+		lth_request_stop_timer(request);
+		request->gone = true; /* ends a stream */
+		if (!request->response && !request->read) {
 			lth_diag_fail(&diag, LTH_BUSY, "daemon", NULL, "try again", "a daemon that is shutting down");
 			lth_reply_problem(request, &diag, NULL);
 		}

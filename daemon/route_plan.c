@@ -26,6 +26,48 @@ static bool looks_like_csv(const struct lth_request *request)
 	return request->spool.head != '{'; /* curl's default type says nothing */
 }
 
+/* A job that may outlive this process needs its body as a blob. */
+static void free_spec(void *state)
+{
+	struct lth_job_spec *spec = state;
+	json_decref(spec->options);
+	free(spec);
+}
+
+static void publish_body(struct lth_request *request)
+{
+	struct lth_job_spec *spec = request->state;
+	(void)!lth_spool_publish(&request->server->store, &request->spool, spec->model, &request->diag);
+}
+
+static void submit_kept(struct lth_request *request)
+{
+	struct lth_job_spec *kept = request->state, spec = *kept;
+	if (request->diag.code != LTH_OK) {
+		lth_reply_problem(request, &request->diag, NULL);
+		return;
+	}
+	kept->options = NULL;
+	lth_deliver_submit(request, &spec);
+}
+
+static void keep_body(struct lth_request *request, struct lth_job_spec *spec)
+{
+	struct lth_diag diag = {0};
+	struct lth_job_spec *kept = calloc(1, sizeof(*kept));
+	if (!kept) {
+		json_decref(spec->options);
+		lth_diag_fail(&diag, LTH_OUT_OF_MEMORY, "plan", NULL, NULL, "a job");
+		lth_reply_problem(request, &diag, NULL);
+		return;
+	}
+	*kept = *spec;
+	lth_spool_digest(&request->spool, kept->model);
+	request->state = kept;
+	request->free_state = free_spec;
+	lth_request_work(request, publish_body, submit_kept);
+}
+
 static void submit(struct lth_request *request, enum lth_job_kind kind)
 {
 	struct lth_diag diag = {0};
@@ -45,9 +87,13 @@ static void submit(struct lth_request *request, enum lth_job_kind kind)
 	json_object_del(spec.options, "timeout_ms"); /* the daemon's; the planner knows time_limit_ms */
 	spec.csv = looks_like_csv(request);
 	spec.payload_bytes = request->spool.size;
-	spec.payload_fd = dup(request->spool.fd);
 	lth_request_client(request, spec.client, sizeof(spec.client));
 	lth_request_trace(request, spec.trace, sizeof(spec.trace));
+	if (lth_request_header(request, "Prefer")) {
+		keep_body(request, &spec);
+		return;
+	}
+	spec.payload_fd = dup(request->spool.fd);
 	lth_spool_discard(&request->spool);
 	lth_deliver_submit(request, &spec);
 }

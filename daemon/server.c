@@ -307,6 +307,7 @@ enum lth_code lth_server_start(struct lth_server *server, uv_loop_t *loop, struc
 	if (!server->pool)
 		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "start", NULL, NULL, "the pool");
 	lth_jobs_attach(server->jobs, server->pool);
+	lth_jobs_recover(server->jobs, &server->store, &server->log);
 	uv_timer_init(loop, &server->http_timer);
 	uv_timer_init(loop, &server->sweep_timer);
 	server->http_timer.data = server->sweep_timer.data = server;

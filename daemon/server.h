@@ -77,7 +77,10 @@ struct lth_request {
 	unsigned status;
 	struct lth_waiter waiter;
 	const char *cache; /* for the reply: "miss", "hit", "joined" */
+	bool wants_handle;  /* 202 once the job's record is on disk */
+	uv_timer_t *timer;  /* of a wait, while one runs */
 	struct lth_watcher *watcher;
+	int64_t (*read)(struct lth_request *request, char *buffer, size_t size); /* of a stream */
 	void *state; /* the route's own, freed by free_state */
 	void (*free_state)(void *state);
 };
@@ -116,6 +119,10 @@ void lth_reply_fd(struct lth_request *request, unsigned status, const char *type
 void lth_reply_json(struct lth_request *request, unsigned status, json_t *document); /* takes */
 void lth_reply_problem(struct lth_request *request, const struct lth_diag *diag, const json_t *extra);
 void lth_reply_header(struct lth_request *request, const char *name, const char *value);
+/* A reply without end whose bytes `read` gives: how many it wrote, 0 for none yet (the request is suspended until
+ * lth_request_resume), -1 for the end. */
+void lth_reply_stream(struct lth_request *request, const char *type,
+		      int64_t (*read)(struct lth_request *request, char *buffer, size_t size));
 /* A blob with ETag, conditions and ranges. */
 void lth_reply_blob(struct lth_request *request, const char *digest, const char *type);
 
@@ -133,5 +140,8 @@ void lth_deliver_job(struct lth_request *request, struct lth_job *job); /* an en
 json_t *lth_job_json(const struct lth_job *job);
 /* Submits the spec (taken) and replies, or suspends until the job ends: what Prefer says. */
 void lth_deliver_submit(struct lth_request *request, struct lth_job_spec *spec);
+/* The job's end as a reply, now or within some seconds; else 202 with its state. */
+void lth_deliver_when_done(struct lth_request *request, struct lth_job *job, int64_t seconds);
+void lth_request_stop_timer(struct lth_request *request);
 
 #endif

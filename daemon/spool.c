@@ -1,5 +1,5 @@
-/* Durable jobs: one JSON file a job in jobs/, named by its id. See jobs.h. A job whose handle was given out is written
- * before it is acknowledged and again when it ends; start-up reads all of them back. */
+/* Durable jobs: one JSON file a job in jobs/, named by its id. See jobs.h. A job whose handle is given out is
+ * written before it is acknowledged and again when it ends; start-up reads all of them back. */
 #include "daemon/jobs.h"
 #include "runtime/base/io.h"
 
@@ -13,7 +13,7 @@ static json_t *diag_json(const struct lth_diag *diag)
 			 diag->found, "expected", diag->expected, "advice", diag->advice);
 }
 
-static json_t *job_record(const struct lth_job *job)
+static json_t *record_json(const struct lth_job *job)
 {
 	const struct lth_job_spec *spec = &job->spec;
 	json_t *record = json_pack("{s:s, s:s, s:s, s:I, s:s, s:s, s:b, s:b, s:O?, s:O?, s:I, s:I, s:i, s:s, s:s, s:s}", "id",
@@ -28,16 +28,12 @@ static json_t *job_record(const struct lth_job *job)
 	return record;
 }
 
-enum lth_code lth_job_save(struct lth_store *store, const struct lth_job *job, struct lth_diag *diag)
+char *lth_job_record(const struct lth_job *job)
 {
-	json_t *record = job_record(job);
+	json_t *record = record_json(job);
 	char *text = record ? json_dumps(record, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
 	json_decref(record);
-	if (!text)
-		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, job->id, NULL, NULL, "a job's record");
-	enum lth_code code = lth_store_write_entry(store, "jobs", job->id, text, strlen(text), diag);
-	free(text);
-	return code;
+	return text;
 }
 
 void lth_job_forget(struct lth_store *store, const struct lth_job *job)

@@ -13,6 +13,7 @@
  * "cpu_seconds","files":[name...]}; the payload is the model or the plan's body. The bundle holds the document, the
  * artifacts and the new kernels one after another and ends with its index: {"document":{offset,bytes},
  * "artifacts":[{kind,offset,bytes,digest}],"kernels":[{name,offset,bytes,digest}]}.
+ * A document with "cacheable": false is delivered and stored, but no later request is answered with it.
  * Thread rule: one worker a process; the loop runs on the main thread. */
 #ifndef LTH_WORKER_H
 #define LTH_WORKER_H

@@ -1,8 +1,8 @@
 /* A worker that compiles nothing: the tool of the daemon's tests. It runs the real worker loop; what it "compiles" is a
- * function of its input, and a model whose text begins with `{"do":...}` or an option can make it misbehave:
- *   "crash" (a null pointer), "abort", "exit", "kill" (SIGKILL from within), "eat" (memory until it ends), "hang" (no
- *   progress), "stubborn" (the same, deaf to SIGTERM), "sleep" (for "ms"), "fail" (a diagnostic), "ops" (an unsupported
- *   operator), "crash_once" (in any of the first "ms" workers of the pool), "probe" (says what the sandbox lets it do). */
+ * function of its input, and a model `{"do":WHAT,"ms":N}` makes it misbehave, after N milliseconds: crash (SIGSEGV), abort,
+ * exit, kill (SIGKILL), eat (memory until none is left), hang, stubborn (the same, deaf to SIGTERM), sleep, fail (a
+ * diagnostic), ops (an unsupported operator), probe (the result says what the sandbox lets it do); crash_once crashes at
+ * once in any of the first N workers of the pool. */
 #include "compiler/worker/worker.h"
 #include "runtime/base/io.h"
 #include "runtime/base/sha256.h"
@@ -87,9 +87,9 @@ static enum lth_code misbehave(const struct lth_compile_request *request, const 
 	json_int_t ms = json_integer_value(json_object_get(orders, "ms"));
 	if (!what)
 		return LTH_OK;
-	if (strcmp(what, "sleep") == 0)
+	if (strcmp(what, "crash_once") != 0)
 		sleep_ms(ms);
-	else if (strcmp(what, "crash") == 0)
+	if (strcmp(what, "crash") == 0)
 		raise(SIGSEGV);
 	else if (strcmp(what, "abort") == 0)
 		abort();

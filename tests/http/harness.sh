@@ -93,7 +93,8 @@ expect_problem() {
 	expect "$wanted" "\"type\":\"about:lathe:$slug\"" "\"status\":$wanted" "$@"
 }
 
-field() { sed -n "s/.*\"$1\":\"\\([^\"]*\\)\".*/\\1/p" "$work/body"; } # of the last answer, the last of its name
+# field NAME [FILE]: a string member, the last of its name; of the last answer unless a file is given.
+field() { sed -n "s/.*\"$1\":\"\\([^\"]*\\)\".*/\\1/p" "${2-$work/body}"; }
 metric() { curl -s "$url/metrics" | sed -n "s/^lathe_$1 //p"; }
 expect_metric() { [ "$(metric "$1")" = "$2" ] || fail "lathe_$1 is $(metric "$1"), not $2"; }
 digest_of() { printf 'sha256:%s' "$(sha256sum "$1" | cut -d' ' -f1)"; }

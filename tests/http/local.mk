@@ -6,11 +6,16 @@ check_PROGRAMS += %D%/lathe-worker-double
 	$(JANSSON_LIBS) $(CRYPTO_LIBS) $(SECCOMP_LIBS)
 http_tests = \
 	%D%/answer-forms \
+	%D%/async-jobs \
 	%D%/compile-and-cache \
 	%D%/deadlines \
+	%D%/job-events \
+	%D%/jobs-survive \
 	%D%/joined-requests \
 	%D%/json-bodies \
+	%D%/openapi-matches-routes \
 	%D%/option-errors \
+	%D%/queue-limits \
 	%D%/refusals \
 	%D%/start-errors \
 	%D%/store-survives \

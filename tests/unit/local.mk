@@ -25,3 +25,9 @@ check_PROGRAMS += %D%/test_plan_io
 %C%_test_plan_io_LDADD = compiler/memory/plan/libplanjson.a compiler/memory/plan/libplan.a runtime/base/libbase.a \
 	$(CHECK_LIBS) $(JANSSON_LIBS)
 TESTS += %D%/test_plan_io
+check_PROGRAMS += %D%/test_daemon
+%C%_test_daemon_SOURCES = %D%/test_daemon.c
+%C%_test_daemon_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(JANSSON_CFLAGS)
+%C%_test_daemon_LDADD = daemon/libdaemon.a runtime/base/libsha256.a runtime/base/libbase.a \
+	$(CHECK_LIBS) $(JANSSON_LIBS) $(CRYPTO_LIBS) -lm
+TESTS += %D%/test_daemon

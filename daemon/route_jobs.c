@@ -1,0 +1,163 @@
+/* Jobs by their handle: list, answer, cancel, and events as a stream (server-sent events). */
+#include "daemon/server.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct lth_job *find(struct lth_request *request)
+{
+	struct lth_diag diag = {0};
+	struct lth_job *job = lth_jobs_find(request->server->jobs, request->argument);
+	if (!job) {
+		lth_diag_fail(&diag, LTH_NOT_FOUND, request->argument, NULL, NULL, "no job of this id (old ones are forgotten)");
+		lth_reply_problem(request, &diag, NULL);
+	}
+	return job;
+}
+
+/* A query argument as a number of 0 to `most`; `standard` when absent. False, with the reply set, when it is none. */
+static bool number_argument(struct lth_request *request, const char *name, long standard, long most, long *out)
+{
+	struct lth_diag diag = {0};
+	char expected[48], *end;
+	const char *text = lth_request_argument(request, name);
+	long number = text ? strtol(text, &end, 10) : standard;
+	if (text && (end == text || *end || number < 0 || number > most)) {
+		snprintf(expected, sizeof(expected), "0 to %ld", most);
+		lth_diag_fail(&diag, LTH_INVALID_REQUEST, name, expected, NULL, "'%s'", text);
+		lth_reply_problem(request, &diag, NULL);
+		return false;
+	}
+	*out = number;
+	return true;
+}
+
+static bool is_or_absent(const char *wanted, const char *text)
+{
+	return !wanted || strcmp(wanted, text) == 0;
+}
+
+void lth_route_jobs(struct lth_request *request)
+{
+	enum { MOST = 1000, STANDARD = 100 };
+	const char *state = lth_request_argument(request, "state"), *client = lth_request_argument(request, "client");
+	const char *kind = lth_request_argument(request, "kind"), *before = lth_request_argument(request, "before");
+	const char *next = NULL;
+	long limit;
+	if (!number_argument(request, "limit", STANDARD, MOST, &limit))
+		return;
+	struct lth_job *job = lth_jobs_newest(request->server->jobs);
+	if (before) {
+		struct lth_job *mark = lth_jobs_find(request->server->jobs, before);
+		job = mark ? mark->previous : NULL;
+	}
+	json_t *list = json_array();
+	for (; job; job = job->previous) {
+		if (!is_or_absent(state, lth_job_state_name(job->state)) || !is_or_absent(client, job->spec.client) ||
+		    !is_or_absent(kind, lth_job_kind_name(job->spec.kind)))
+			continue;
+		if (json_array_size(list) == (size_t)limit)
+			break;
+		json_array_append_new(list, lth_job_json(job));
+		next = job->id;
+	}
+	lth_reply_json(request, 200, json_pack("{s:o, s:s?}", "jobs", list, "next", job ? next : NULL));
+}
+
+void lth_route_job(struct lth_request *request)
+{
+	enum { LONGEST_S = 3600 };
+	long seconds;
+	struct lth_job *job = find(request);
+	if (job && number_argument(request, "wait", 0, LONGEST_S, &seconds))
+		lth_deliver_when_done(request, job, seconds);
+}
+
+void lth_route_job_cancel(struct lth_request *request)
+{
+	struct lth_job *job = find(request);
+	if (!job)
+		return;
+	lth_jobs_cancel(request->server->jobs, job, "a client asked for it");
+	lth_reply_json(request, 200, lth_job_json(job));
+}
+
+/* --- events. The stream holds what is still to be sent, so that it does not need the job once that has ended. */
+struct stream {
+	struct lth_buf text;
+	size_t sent;
+	unsigned next; /* event */
+	bool ended;
+};
+
+static void free_stream(void *state)
+{
+	struct stream *stream = state;
+	lth_buf_free(&stream->text);
+	free(stream);
+}
+
+static void take_events(struct stream *stream, const struct lth_job *job)
+{
+	for (; stream->next < job->num_events; stream->next++)
+		lth_buf_printf(&stream->text, "id: %u\nevent: %s\ndata: %s\n\n", stream->next + 1,
+			       job->events[stream->next].name, job->events[stream->next].data);
+}
+
+static struct lth_request *request_of(struct lth_waiter *waiter)
+{
+	return (struct lth_request *)(void *)((char *)waiter - offsetof(struct lth_request, waiter));
+}
+
+static void on_event(struct lth_waiter *waiter, struct lth_job *job)
+{
+	struct lth_request *request = request_of(waiter);
+	take_events(request->state, job);
+	lth_request_resume(request);
+}
+
+static void on_end(struct lth_waiter *waiter, struct lth_job *job)
+{
+	struct stream *stream = request_of(waiter)->state;
+	take_events(stream, job);
+	stream->ended = true;
+	lth_request_resume(request_of(waiter));
+}
+
+static int64_t read_stream(struct lth_request *request, char *buffer, size_t size)
+{
+	struct stream *stream = request->state;
+	size_t left = stream->text.size - stream->sent, count = left < size ? left : size;
+	if (!left)
+		return stream->ended || !lth_buf_ok(&stream->text) ? -1 : 0;
+	memcpy(buffer, stream->text.data + stream->sent, count);
+	stream->sent += count;
+	if (stream->sent == stream->text.size) {
+		lth_buf_free(&stream->text);
+		stream->sent = 0;
+	}
+	return (int64_t)count;
+}
+
+void lth_route_job_events(struct lth_request *request)
+{
+	struct lth_job *job = find(request);
+	struct stream *stream = job ? calloc(1, sizeof(*stream)) : NULL;
+	const char *last = lth_request_header(request, "Last-Event-ID");
+	if (!stream)
+		return; /* the reply is set, or there is no memory for one: the connection is closed */
+	request->state = stream;
+	request->free_state = free_stream;
+	if (last)
+		stream->next = (unsigned)strtoul(last, NULL, 10);
+	take_events(stream, job);
+	stream->ended = lth_job_ended(job) && !job->saving;
+	if (!stream->ended) {
+		request->waiter.wake = on_end;
+		request->waiter.on_event = on_event;
+		request->waiter.is_watcher = true;
+		lth_jobs_wait(request->server->jobs, job, &request->waiter);
+	}
+	lth_reply_stream(request, "text/event-stream", read_stream);
+	lth_reply_header(request, "Cache-Control", "no-store");
+}
