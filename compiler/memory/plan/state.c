@@ -47,7 +47,7 @@ static void start_step(struct lth_plan_search *search)
 }
 
 /* The section's floor may rise: settle looks at it again. */
-static void touch(struct lth_plan_search *search, const struct lth_plan_state *state, int32_t section)
+static inline void touch(struct lth_plan_search *search, const struct lth_plan_state *state, int32_t section)
 {
 	if (search->touched_at[section] == search->touch_epoch)
 		return;
@@ -80,16 +80,18 @@ static bool raise_items(struct lth_plan_search *search, struct lth_plan_state *s
 	return true;
 }
 
-/* Words of the sets that can hold an item that lives in [lower, upper) of the part: all of the search's. */
+/* The least offset of any unplaced item in the section. None is below the floor, so one that lies on it ends the scan. */
 static int64_t least_in_section(const struct lth_plan_search *search, const struct lth_plan_state *state,
 				int32_t section)
 {
 	const uint64_t *cover = search->cover + (size_t)section * search->words;
-	int64_t least = INT64_MAX;
+	int64_t least = INT64_MAX, floor = state->floor[section];
 	for (uint32_t w = 0; w < search->words; w++)
 		for (uint64_t bits = cover[w] & state->unplaced[w]; bits; bits &= bits - 1) {
 			int64_t other = state->least[w * 64 + (uint32_t)__builtin_ctzll(bits)];
 			least = other < least ? other : least;
+			if (least <= floor)
+				return least;
 		}
 	return least;
 }
@@ -115,6 +117,7 @@ static bool settle(struct lth_plan_search *search, struct lth_plan_state *state,
 	return true;
 }
 
+/* Items that start at or above some offset, stacked on it; those of one offset count together. */
 static bool heads_fit(struct lth_plan_search *search, const struct lth_plan_state *state, int32_t section)
 {
 	const uint64_t *cover = search->cover + (size_t)section * search->words;
@@ -122,10 +125,15 @@ static bool heads_fit(struct lth_plan_search *search, const struct lth_plan_stat
 	uint32_t count = 0;
 	for (uint32_t w = 0; w < search->words; w++)
 		for (uint64_t bits = cover[w] & state->unplaced[w]; bits; bits &= bits - 1) {
-			uint32_t i = w * 64 + (uint32_t)__builtin_ctzll(bits), at = count++;
+			uint32_t i = w * 64 + (uint32_t)__builtin_ctzll(bits), at = count;
 			int64_t least = state->least[i];
-			for (; at > 0 && heads[at - 1].least < least; at--)
-				heads[at] = heads[at - 1];
+			while (at > 0 && heads[at - 1].least < least)
+				at--;
+			if (at > 0 && heads[at - 1].least == least) {
+				heads[at - 1].size += search->items[i].size;
+				continue;
+			}
+			memmove(heads + at + 1, heads + at, (count++ - at) * sizeof(*heads));
 			heads[at] = (struct lth_plan_head){least, search->items[i].size};
 		}
 	int64_t sum = 0;
