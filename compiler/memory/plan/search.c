@@ -90,7 +90,7 @@ static bool allocate(struct lth_plan_search *search)
 	search->touched_at = lth_arena_array(arena, sections, sizeof(*search->touched_at));
 	search->touched_sum = lth_arena_array(arena, sections, sizeof(*search->touched_sum));
 	search->changed = lth_arena_array(arena, count, sizeof(*search->changed));
-	search->heads_at = lth_arena_array(arena, sections, sizeof(*search->heads_at));
+	search->num_changed_at = lth_arena_array(arena, sections, sizeof(*search->num_changed_at));
 	search->heads = lth_arena_array(arena, count, sizeof(*search->heads));
 	search->run_end = lth_arena_array(arena, sections, sizeof(*search->run_end));
 	search->num_flat = lth_arena_array(arena, sections, sizeof(*search->num_flat));

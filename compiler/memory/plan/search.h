@@ -82,7 +82,7 @@ struct lth_plan_search {
 	uint32_t *touched_at, touch_epoch;
 	int64_t *touched_sum; /* floor + rest before */
 	uint32_t *changed, num_changed;
-	uint32_t *heads_at, heads_epoch;
+	int32_t *num_changed_at; /* differences by section; zero between steps */
 	struct lth_plan_head { int64_t least, size; } *heads;
 	/* Scratch of branch.c. */
 	int32_t *run_end, *num_flat;

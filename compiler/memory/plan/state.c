@@ -145,22 +145,27 @@ static bool heads_fit(struct lth_plan_search *search, const struct lth_plan_stat
 	return true;
 }
 
-/* The heads bound, only where a changed item with all that is left of its section would not fit. */
-static bool all_heads_fit(struct lth_plan_search *search, const struct lth_plan_state *state)
+/* The heads bound, only where a changed item lives and, starting at `floor` or above, would not fit with all that is left
+ * of its section. */
+static bool all_heads_fit(struct lth_plan_search *search, const struct lth_plan_state *state, int64_t floor)
 {
-	search->heads_epoch++;
+	int32_t first = search->sections, last = 0, *change = search->num_changed_at;
 	for (uint32_t k = 0; k < search->num_changed; k++) {
 		const struct lth_plan_item *item = &search->items[search->changed[k]];
-		int64_t least = state->least[search->changed[k]];
-		for (int32_t s = item->lower; s < item->upper; s++) {
-			if (search->heads_at[s] == search->heads_epoch || least + state->rest[s] <= search->height)
-				continue;
-			search->heads_at[s] = search->heads_epoch;
-			if (!heads_fit(search, state, s))
-				return false;
-		}
+		change[item->lower]++;
+		change[item->upper]--;
+		first = item->lower < first ? item->lower : first;
+		last = item->upper > last ? item->upper : last;
 	}
-	return true;
+	bool fit = true;
+	int32_t changed = 0;
+	for (int32_t s = first; s <= last; s++) {
+		changed += change[s];
+		change[s] = 0;
+		if (fit && changed > 0 && floor + state->rest[s] > search->height)
+			fit = heads_fit(search, state, s);
+	}
+	return fit;
 }
 
 bool lth_plan_state_place(struct lth_plan_search *search, struct lth_plan_state *state, uint32_t index, double *waste)
@@ -178,7 +183,7 @@ bool lth_plan_state_place(struct lth_plan_search *search, struct lth_plan_state 
 	}
 	const uint64_t *overlap = search->overlap + (size_t)index * search->words;
 	return raise_items(search, state, overlap, 0, search->words, top) && settle(search, state, waste) &&
-	       all_heads_fit(search, state);
+	       all_heads_fit(search, state, top);
 }
 
 bool lth_plan_state_gap(struct lth_plan_search *search, struct lth_plan_state *state, int32_t section, int64_t floor)
@@ -189,5 +194,5 @@ bool lth_plan_state_gap(struct lth_plan_search *search, struct lth_plan_state *s
 	state->floor[section] = floor;
 	const uint64_t *cover = search->cover + (size_t)section * search->words;
 	return raise_items(search, state, cover, 0, search->words, floor) && settle(search, state, &waste) &&
-	       all_heads_fit(search, state);
+	       all_heads_fit(search, state, floor);
 }
