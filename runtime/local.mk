@@ -1,2 +1,3 @@
 include runtime/base/local.mk
 include runtime/program/local.mk
+include runtime/exec/local.mk

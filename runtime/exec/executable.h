@@ -3,6 +3,9 @@
 #ifndef LTH_EXEC_EXECUTABLE_H
 #define LTH_EXEC_EXECUTABLE_H
 
+#ifndef LATHE_LINKED
+#define LATHE_LINKED /* declarations only: this is the other side of them */
+#endif
 #include "api/lathe.h"
 #include "runtime/exec/image.h"
 #include "runtime/program/program.h"
@@ -30,7 +33,7 @@ struct lathe_executable {
 	uint32_t *shape_symbols; /* the INPUT symbols: their values are a shape signature */
 	uint32_t num_shape_symbols;
 
-	bool *shape_only; /* of each expression: known once the signature is; as LTH_EXPR DATA symbols come later */
+	bool *shape_only; /* of each expression: it depends on no DATA symbol */
 	bool *tensor_shape_only; /* of each tensor: extents and storage size are */
 	struct lth_groups symbol_exprs;   /* of each DATA symbol: expressions over it, in order */
 	struct lth_groups symbol_tensors; /* of each DATA symbol: tensors to check when it is bound */
@@ -50,8 +53,6 @@ void lth_executable_unload(struct lathe_executable **executable);
 
 /* The public description of a verified program, in its executable's arena. describe.c */
 LTH_MUST_CHECK enum lth_code lth_executable_describe(struct lathe_executable *executable, struct lth_diag *diag);
-
-/* The dims text of an expression, for people: "2*batch + 1". program_expr_text.c */
 
 /* Fills in an error of the public API from a diag. Returns the code. */
 int lth_error_set(struct lathe_error *error, const struct lth_diag *diag);

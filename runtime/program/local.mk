@@ -5,6 +5,7 @@ noinst_LIBRARIES += %D%/libprogram.a
 	%D%/program.c %D%/program.h \
 	%D%/program_binary.c \
 	%D%/program_eval.c \
+	%D%/program_expr_text.c \
 	%D%/program_lex.c %D%/program_lex.h \
 	%D%/program_parse.c \
 	%D%/program_print.c %D%/program_text.h \

@@ -216,6 +216,8 @@ LTH_MUST_CHECK enum lth_code lth_program_eval(const struct lth_program *program,
 void lth_program_print(const struct lth_program *program, struct lth_buf *out);
 LTH_MUST_CHECK enum lth_code lth_program_parse(const char *text, size_t size, struct lth_arena *arena,
 					       struct lth_program **out_program, struct lth_diag *diag);
+/* An expression for people: "2*batch + 1"; cut with "..." where it is very long. program_expr_text.c */
+void lth_program_expr_text(const struct lth_program *program, uint32_t expr, struct lth_buf *out);
 /* Binary: little-endian, versioned, hash at the end. program_binary.c */
 void lth_program_encode(const struct lth_program *program, struct lth_buf *out);
 LTH_MUST_CHECK enum lth_code lth_program_decode(const void *bytes, size_t size, struct lth_arena *arena,

@@ -4,11 +4,6 @@ check_PROGRAMS += %D%/test_base
 %C%_test_base_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 %C%_test_base_LDADD = runtime/base/libsha256.a runtime/base/libbase.a $(CHECK_LIBS) $(CRYPTO_LIBS)
 TESTS += %D%/test_base
-check_PROGRAMS += %D%/test_program
-%C%_test_program_SOURCES = %D%/test_program.c
-%C%_test_program_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-%C%_test_program_LDADD = runtime/program/libprogram.a runtime/base/libbase.a $(CHECK_LIBS) -lm
-TESTS += %D%/test_program
 check_PROGRAMS += %D%/test_plan
 %C%_test_plan_SOURCES = %D%/test_plan.c
 %C%_test_plan_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
@@ -31,3 +26,4 @@ check_PROGRAMS += %D%/test_daemon
 %C%_test_daemon_LDADD = daemon/libdaemon.a runtime/base/libsha256.a runtime/base/libbase.a \
 	$(CHECK_LIBS) $(JANSSON_LIBS) $(CRYPTO_LIBS) -lm
 TESTS += %D%/test_daemon
+include tests/unit/runtime.mk

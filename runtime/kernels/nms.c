@@ -1,0 +1,169 @@
+/* nonmaxsuppression: boxes that survive, per batch and class, best score first (ONNX NonMaxSuppression).
+ *
+ *   outputs: selected i64 [bound, 3] (batch, class, box), extent i64
+ *   inputs: boxes f32 [batches, n, 4], scores f32 [batches, classes, n], most per class i64 (absent: 0, none),
+ *     iou threshold f32 (absent: 0), score threshold f32 (absent: none)
+ *   attributes: center_point_box (0: corners y1 x1 y2 x2 in any order; 1: x centre, y centre, width, height)
+ *
+ * Candidates form a heap by score, the lower box first among equals; only as many are taken from it as it needs to fill
+ * the class. */
+#include "runtime/exec/pool.h"
+#include "runtime/kernels/copy.h"
+#include "runtime/kernels/order.h"
+
+#include <math.h>
+#include <string.h>
+
+struct box {
+	float top, left, bottom, right, area;
+};
+
+struct nms {
+	const struct lth_builtin_tensor *boxes, *scores;
+	int64_t most;
+	float iou, score;
+	bool has_score, centred;
+	struct lth_keyed *heap; /* of n */
+	struct box *kept;       /* of min(n, most) */
+	int64_t *out, capacity, count;
+};
+
+static float score_at(const struct nms *n, int64_t batch, int64_t class, int64_t box)
+{
+	const int64_t *s = n->scores->strides;
+	return ((const float *)n->scores->data)[batch * s[0] + class * s[1] + box * s[2]];
+}
+
+static struct box box_at(const struct nms *n, int64_t batch, int64_t index)
+{
+	const int64_t *s = n->boxes->strides;
+	const float *at = (const float *)n->boxes->data + batch * s[0] + index * s[1];
+	float a = at[0], b = at[s[2]], c = at[2 * s[2]], d = at[3 * s[2]];
+	struct box box;
+	if (n->centred) /* x, y, width, height */
+		box = (struct box){b - d / 2, a - c / 2, b + d / 2, a + c / 2, 0};
+	else
+		box = (struct box){fminf(a, c), fminf(b, d), fmaxf(a, c), fmaxf(b, d), 0};
+	box.area = (box.bottom - box.top) * (box.right - box.left);
+	return box;
+}
+
+static bool overlaps(const struct box *a, const struct box *b, float limit)
+{
+	float height = fminf(a->bottom, b->bottom) - fmaxf(a->top, b->top);
+	float width = fminf(a->right, b->right) - fmaxf(a->left, b->left);
+	if (height <= 0 || width <= 0 || a->area <= 0 || b->area <= 0)
+		return false;
+	float shared = height * width, joined = a->area + b->area - shared;
+	return joined > 0 && shared / joined > limit;
+}
+
+/* Lower keys are better. */
+static bool is_better(const struct lth_keyed *a, const struct lth_keyed *b)
+{
+	return a->key < b->key || (a->key == b->key && a->index < b->index);
+}
+
+static void sift_down(struct lth_keyed *heap, int64_t count, int64_t at)
+{
+	struct lth_keyed item = heap[at];
+	for (int64_t child; (child = 2 * at + 1) < count; at = child) {
+		if (child + 1 < count && is_better(&heap[child + 1], &heap[child]))
+			child++;
+		if (!is_better(&heap[child], &item))
+			break;
+		heap[at] = heap[child];
+	}
+	heap[at] = item;
+}
+
+static int64_t gather_candidates(const struct nms *n, int64_t batch, int64_t class)
+{
+	int64_t boxes = n->boxes->dims[1], count = 0;
+	for (int64_t i = 0; i < boxes; i++) {
+		float score = score_at(n, batch, class, i);
+		if (n->has_score && !(score > n->score))
+			continue;
+		n->heap[count++] = (struct lth_keyed){.key = ~lth_key(&score, LTH_DTYPE_F32), .index = i};
+	}
+	for (int64_t at = count / 2; at-- > 0;)
+		sift_down(n->heap, count, at);
+	return count;
+}
+
+static bool select_class(struct nms *n, int64_t batch, int64_t class)
+{
+	int64_t candidates = gather_candidates(n, batch, class), kept = 0;
+	while (candidates > 0 && kept < n->most) {
+		int64_t index = n->heap[0].index;
+		struct box box = box_at(n, batch, index);
+		bool free = true;
+		n->heap[0] = n->heap[--candidates];
+		if (candidates)
+			sift_down(n->heap, candidates, 0);
+		for (int64_t i = 0; i < kept && free; i++)
+			free = !overlaps(&box, &n->kept[i], n->iou);
+		if (!free)
+			continue;
+		if (n->count == n->capacity)
+			return false;
+		n->kept[kept++] = box;
+		int64_t *row = n->out + 3 * n->count++;
+		row[0] = batch;
+		row[1] = class;
+		row[2] = index;
+	}
+	return true;
+}
+
+/* A float of an optional input with one element. */
+static float scalar(const struct lth_builtin_tensor *tensor, float fallback)
+{
+	return tensor->data && lth_tensor_count(tensor->rank, tensor->dims) ? *(const float *)tensor->data : fallback;
+}
+
+static bool shapes_fit(const struct lth_builtin_call *call)
+{
+	if (call->num_tensors != 7 || call->num_outputs != 2)
+		return false;
+	const struct lth_builtin_tensor *out = &call->tensors[0], *boxes = &call->tensors[2],
+					*scores = &call->tensors[3];
+	return out->rank == 2 && boxes->rank == 3 && scores->rank == 3 && boxes->dtype == LTH_DTYPE_F32 &&
+	       scores->dtype == LTH_DTYPE_F32 && boxes->dims[2] == 4 && boxes->dims[0] == scores->dims[0] &&
+	       boxes->dims[1] == scores->dims[2];
+}
+
+int lth_builtin_nms(struct lth_builtin_call *call)
+{
+	if (!shapes_fit(call))
+		return lth_builtin_fail(call, LTH_KERNEL_SHAPE,
+					"boxes [batches, n, 4] and scores [batches, classes, n] of f32 are wanted");
+	const struct lth_builtin_tensor *most = &call->tensors[4];
+	struct nms n = {
+		.boxes = &call->tensors[2], .scores = &call->tensors[3],
+		.iou = scalar(&call->tensors[5], 0), .score = scalar(&call->tensors[6], 0),
+		.has_score = call->tensors[6].data != NULL,
+		.centred = lth_builtin_int(call, "center_point_box", 0) != 0,
+		.out = call->tensors[0].data, .capacity = call->tensors[0].dims[0],
+	};
+	int64_t boxes = n.boxes->dims[1];
+	n.most = most->data && lth_tensor_count(most->rank, most->dims) ? *(const int64_t *)most->data : 0;
+	n.most = n.most < 0 ? 0 : n.most > boxes ? boxes : n.most;
+	int64_t heap_bytes = boxes * (int64_t)sizeof(*n.heap), kept_bytes = n.most * (int64_t)sizeof(*n.kept);
+	n.heap = lth_pool_take(call->pool, heap_bytes);
+	n.kept = lth_pool_take(call->pool, kept_bytes);
+	bool fits = true, memory = n.heap && n.kept;
+	for (int64_t batch = 0; memory && fits && batch < n.scores->dims[0]; batch++)
+		for (int64_t class = 0; fits && class < n.scores->dims[1]; class++)
+			fits = select_class(&n, batch, class);
+	if (n.kept)
+		lth_pool_give(call->pool, n.kept, kept_bytes);
+	lth_pool_give(call->pool, n.heap, heap_bytes);
+	if (!memory)
+		return LTH_KERNEL_MEMORY;
+	if (!fits)
+		return lth_builtin_fail(call, LTH_KERNEL_SHAPE, "more than the %lld boxes that were planned for",
+					(long long)n.capacity);
+	*(int64_t *)call->tensors[1].data = n.count;
+	return 0;
+}
