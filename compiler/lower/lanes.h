@@ -1,6 +1,6 @@
 /* Lane functions: one scalar operator on `n` elements lying densely in their compute type's own C type (bool is one
  * byte, 0 or 1). They are the one place where the semantics of scalars.def are written down in C: folding calls them
- * with one lane (scalar.c), the interpreter with as many as a vector has. Outputs may not overlap operands partly.
+ * with one lane (scalar.c), the interpreter with as many as a vector has. Outputs do not overlap operands.
  * Thread rule: pure functions. */
 #ifndef LTH_LOWER_LANES_H
 #define LTH_LOWER_LANES_H
@@ -15,6 +15,11 @@ typedef void (*lth_lanes_fn)(void *out, const void *a, const void *b, const void
  * `result` matters for CAST and BITCAST only; for ROUND_TO it names the narrow type. lanes.c, lanes_cast.c */
 lth_lanes_fn lth_lanes(enum lth_scalar_op op, enum lth_dtype operand, enum lth_dtype result);
 lth_lanes_fn lth_lanes_cast(enum lth_dtype from, enum lth_dtype to);
+
+/* The tables behind it, by operand type and operator: for any processor, and for those with AVX2 and FMA. lanes.c,
+ * lanes_wide.c */
+extern const lth_lanes_fn lth_lanes_rows[LTH_NUM_DTYPES][LTH_NUM_SCALARS];
+extern const lth_lanes_fn lth_lanes_rows_wide[LTH_NUM_DTYPES][LTH_NUM_SCALARS];
 
 /* Bytes of one lane of a compute type (or of a pointer). */
 size_t lth_lane_bytes(enum lth_dtype dtype);

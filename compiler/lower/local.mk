@@ -19,8 +19,10 @@ include compiler/lower/templates/local.mk
 # Loop IR: building, text, checking, running, expansion.
 %C%_liblower_a_SOURCES += \
 	%D%/expand.c %D%/expand.h \
-	%D%/lanes.c %D%/lanes.h \
+	%D%/interp.c \
+	%D%/lanes.c %D%/lanes.h %D%/lanes_rows.inc \
 	%D%/lanes_cast.c \
+	%D%/lanes_wide.c \
 	%D%/loop.c %D%/loop.h %D%/loop_build.h %D%/loops.def \
 	%D%/loop_fold.c \
 	%D%/loop_text.c \
