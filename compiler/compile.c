@@ -6,7 +6,7 @@
  */
 #include "compiler/compile.h"
 
-#include "compiler/driver/build.h"
+#include "compiler/driver/variant.h"
 #include "compiler/import/import.h"
 #include "compiler/ops/op.h"
 #include "runtime/base/io.h"
@@ -15,7 +15,7 @@
 #include <string.h>
 
 /* Begins a phase: tells whoever watches, and starts its clock. */
-static enum lth_code begin(struct lth_build *build, const char *name, uint64_t *out_start)
+static enum lth_code begin(struct lth_variant *build, const char *name, uint64_t *out_start)
 {
 	if (build->request->on_stage && build->request->on_stage(build->request->on_stage_context, name) != 0)
 		return lth_diag_fail(build->diag, LTH_CANCELLED, name, NULL, NULL, "a request to stop");
@@ -23,17 +23,17 @@ static enum lth_code begin(struct lth_build *build, const char *name, uint64_t *
 	return LTH_OK;
 }
 
-static void end(struct lth_build *build, const char *name, uint64_t start)
+static void end(struct lth_variant *build, const char *name, uint64_t start)
 {
 	if (build->num_phases < LTH_MAX_PHASES)
 		build->phases[build->num_phases++] =
 			(struct lth_phase){name, (double)(lth_now_ns() - start) / 1e6};
 }
 
-static enum lth_code import(struct lth_build *build)
+static enum lth_code import(struct lth_variant *build)
 {
 	const struct lth_compile_request *request = build->request;
-	const json_t *dims = lth_build_option(build, LTH_OPTION_ID_DIMS);
+	const json_t *dims = lth_variant_option(build, LTH_OPTION_ID_DIMS);
 	struct lth_import_dim *list = lth_arena_array(build->arena, json_object_size(dims) + 1, sizeof(*list));
 	struct lth_import_options options = {.dims = list};
 	if (!list)
@@ -63,21 +63,21 @@ static enum lth_code import(struct lth_build *build)
 	return code;
 }
 
-static enum lth_code graph_passes(struct lth_build *build)
+static enum lth_code graph_passes(struct lth_variant *build)
 {
 	struct lth_pass_context context = {.opt_level = build->opt_level,
 					   .vector_lanes = build->lower_target.vector_bytes / 4};
-	const char *dump = json_string_value(lth_build_option(build, LTH_OPTION_ID_DUMP_AFTER));
+	const char *dump = json_string_value(lth_variant_option(build, LTH_OPTION_ID_DUMP_AFTER));
 	enum lth_code code = lth_passes_run(build->graph, &build->passes, &context, build->verify,
 					    dump && *dump ? dump : NULL, &build->ir_text, build->records,
 					    &build->num_records, build->diag);
-	if (code == LTH_OK && (!dump || !*dump) && lth_build_wants(build, "ir"))
+	if (code == LTH_OK && (!dump || !*dump) && lth_variant_wants(build, "ir"))
 		lth_graph_print(build->graph, false, &build->ir_text);
 	return code;
 }
 
 /* Groups, and where each value is. */
-static enum lth_code group(struct lth_build *build)
+static enum lth_code group(struct lth_variant *build)
 {
 	struct lth_graph *graph = build->graph;
 	bool alias = build->passes.on[LTH_PASS_ID_AliasViews];
@@ -98,21 +98,21 @@ static enum lth_code group(struct lth_build *build)
 	return alias ? lth_alias_views(graph, concat, build->accesses, build->is_view, build->diag) : LTH_OK;
 }
 
-static enum lth_code generate(struct lth_build *build)
+static enum lth_code generate(struct lth_variant *build)
 {
 	return lth_codegen_objects(&build->target, build->kernels, build->num_kernels, build->request->jobs,
 				   build->request->kernel_cache, &build->code, build->diag);
 }
 
 /* The way of the data. */
-static enum lth_code build_variant(struct lth_build *build)
+static enum lth_code build_variant(struct lth_variant *build)
 {
 	static const struct {
 		const char *name;
-		enum lth_code (*run)(struct lth_build *build);
+		enum lth_code (*run)(struct lth_variant *build);
 	} stages[] = {
-		{"import", import},	 {"passes", graph_passes}, {"group", group},	    {"lower", lth_build_lower},
-		{"memory", lth_build_memory}, {"codegen", generate},	   {"emit", lth_build_artifacts},
+		{"import", import},	 {"passes", graph_passes}, {"group", group},	    {"lower", lth_variant_lower},
+		{"memory", lth_variant_memory}, {"codegen", generate},	   {"emit", lth_variant_artifacts},
 	};
 	uint64_t first = lth_now_ns();
 	for (size_t i = 0; i < sizeof(stages) / sizeof(stages[0]); i++) {
@@ -131,7 +131,7 @@ static enum lth_code build_variant(struct lth_build *build)
 	return LTH_OK;
 }
 
-static void free_build(struct lth_build *build)
+static void free_build(struct lth_variant *build)
 {
 	lth_arena_destroy(&build->arena);
 	lth_buf_free(&build->ir_text);
@@ -148,12 +148,12 @@ static void free_build(struct lth_build *build)
 }
 
 /* The request's options, or each variant's overlay on them. */
-static enum lth_code make_builds(const struct lth_compile_request *request, struct lth_build **out_builds,
+static enum lth_code make_builds(const struct lth_compile_request *request, struct lth_variant **out_builds,
 				 size_t *out_count, struct lth_diag *diag)
 {
 	const json_t *variants = json_object_get(request->options, "variants");
 	size_t count = json_array_size(variants) ? json_array_size(variants) : 1;
-	struct lth_build *builds = calloc(count, sizeof(*builds));
+	struct lth_variant *builds = calloc(count, sizeof(*builds));
 	if (!builds)
 		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "compile", NULL, NULL, "no memory");
 	enum lth_code code = LTH_OK;
@@ -172,7 +172,7 @@ static enum lth_code make_builds(const struct lth_compile_request *request, stru
 }
 
 /* Artifacts and kernels change hands: the first variant's artifacts, everyone's new kernels (each once). */
-static enum lth_code take_result(struct lth_build *builds, size_t count, struct lth_compile_result *out,
+static enum lth_code take_result(struct lth_variant *builds, size_t count, struct lth_compile_result *out,
 				 struct lth_diag *diag)
 {
 	size_t most = 0;
@@ -206,7 +206,7 @@ static enum lth_code take_result(struct lth_build *builds, size_t count, struct 
 enum lth_code lth_compile(const struct lth_compile_request *request, struct lth_compile_result *out_result,
 			  struct lth_diag *diag)
 {
-	struct lth_build *builds = NULL;
+	struct lth_variant *builds = NULL;
 	struct lth_compile_result result = {0};
 	size_t count = 0;
 	json_t *description = lth_describe_words();
@@ -216,20 +216,20 @@ enum lth_code lth_compile(const struct lth_compile_request *request, struct lth_
 	if (code == LTH_OK)
 		code = make_builds(request, &builds, &count, diag);
 	for (size_t i = 0; i < count && code == LTH_OK; i++) {
-		code = lth_build_resolve(&builds[i]);
+		code = lth_variant_resolve(&builds[i]);
 		if (code == LTH_OK)
 			code = build_variant(&builds[i]);
 	}
 	uint64_t start = 0;
-	if (code == LTH_OK && lth_build_int(&builds[0], LTH_OPTION_ID_MEASURE_RUNS) > 0) {
+	if (code == LTH_OK && lth_variant_int(&builds[0], LTH_OPTION_ID_MEASURE_RUNS) > 0) {
 		code = begin(&builds[0], "measure", &start);
 		if (code == LTH_OK)
-			code = lth_build_measure(builds, count);
+			code = lth_variant_measure(builds, count);
 		if (code == LTH_OK)
 			end(&builds[0], "measure", start);
 	}
 	if (code == LTH_OK) {
-		result.document = lth_build_document(builds, count);
+		result.document = lth_variant_document(builds, count);
 		if (!result.document)
 			code = lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "compile", NULL, NULL, "no memory");
 	}

@@ -1,2 +1,2 @@
-#include "compiler/driver/build.h"
-enum lth_code lth_build_artifacts(struct lth_build *build) { (void)build; return LTH_OK; }
+#include "compiler/driver/variant.h"
+enum lth_code lth_variant_artifacts(struct lth_variant *build) { (void)build; return LTH_OK; }

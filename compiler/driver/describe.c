@@ -1,5 +1,5 @@
 /* What this build can do, from the tables. */
-#include "compiler/driver/build.h"
+#include "compiler/driver/variant.h"
 
 #include "compiler/ops/op.h"
 #include "config.h"

@@ -1,5 +1,5 @@
 /* The result document (lathe.result/1) of a compile, without what the daemon adds. */
-#include "compiler/driver/build.h"
+#include "compiler/driver/variant.h"
 
 #include "config.h"
 #include "runtime/base/sha256.h"
@@ -37,7 +37,7 @@ static json_t *ports(const struct lth_graph *graph, const lth_value_id *list, ui
 	return out;
 }
 
-static json_t *model_part(const struct lth_build *build)
+static json_t *model_part(const struct lth_variant *build)
 {
 	char digest[LTH_DIGEST_TEXT];
 	const struct lth_region *main = &build->graph->regions[0];
@@ -50,7 +50,7 @@ static json_t *model_part(const struct lth_build *build)
 			 (json_int_t)build->constants.bytes);
 }
 
-static json_t *timing_part(const struct lth_build *build)
+static json_t *timing_part(const struct lth_variant *build)
 {
 	json_t *phases = json_array(), *passes = json_array();
 	for (size_t i = 0; i < build->num_phases; i++)
@@ -104,7 +104,7 @@ static json_t *at_peak(const struct lth_program *program, const int64_t *symbols
 	return out;
 }
 
-static json_t *memory_part(const struct lth_build *build)
+static json_t *memory_part(const struct lth_variant *build)
 {
 	const struct lth_program *program = build->program;
 	int64_t *symbols = calloc(program->num_symbols + 1, sizeof(*symbols));
@@ -139,7 +139,7 @@ static json_t *memory_part(const struct lth_build *build)
 	return out;
 }
 
-static json_t *compile_part(const struct lth_build *build)
+static json_t *compile_part(const struct lth_variant *build)
 {
 	struct rusage usage;
 	getrusage(RUSAGE_SELF, &usage);
@@ -148,7 +148,7 @@ static json_t *compile_part(const struct lth_build *build)
 			 (json_int_t)build->code.from_cache);
 }
 
-static json_t *variants_part(struct lth_build *builds, size_t count)
+static json_t *variants_part(struct lth_variant *builds, size_t count)
 {
 	json_t *out = json_array();
 	const json_t *overlays = json_object_get(builds[0].request->options, "variants");
@@ -165,9 +165,9 @@ static json_t *variants_part(struct lth_build *builds, size_t count)
 	return out;
 }
 
-json_t *lth_build_document(struct lth_build *builds, size_t count)
+json_t *lth_variant_document(struct lth_variant *builds, size_t count)
 {
-	struct lth_build *first = &builds[0];
+	struct lth_variant *first = &builds[0];
 	json_t *artifacts = json_array();
 	for (size_t i = 0; i < first->num_artifacts; i++) {
 		char digest[LTH_DIGEST_TEXT];

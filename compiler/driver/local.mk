@@ -3,7 +3,7 @@ noinst_LIBRARIES += %D%/libdriver.a
 %C%_libdriver_a_SOURCES = \
 	compiler/compile.c compiler/compile.h \
 	%D%/artifacts.c \
-	%D%/build.h \
+	%D%/variant.h \
 	%D%/describe.c \
 	%D%/document.c \
 	%D%/measure.c \

@@ -1,7 +1,7 @@
 /* Measuring: all variants run interleaved in one child process, so that they share the machine's mood; then each once
  * more in a child of its own for its resident memory. A model that crashes or hangs when run takes only the child with
  * it. The child loads the linked shared objects as any user would, through lathe.h. */
-#include "compiler/driver/build.h"
+#include "compiler/driver/variant.h"
 
 #include "api/lathe.h"
 #include "runtime/base/hash.h"
@@ -54,18 +54,18 @@ static void put_element(struct lathe_tensor *t, int64_t i, double low, double hi
 	}
 }
 
-static int64_t dim_value(const struct lth_build *build, const struct lathe_description *d, int64_t fixed, int32_t symbol)
+static int64_t dim_value(const struct lth_variant *build, const struct lathe_description *d, int64_t fixed, int32_t symbol)
 {
 	if (fixed >= 0)
 		return fixed;
 	if (symbol < 0)
 		return 1;
 	const json_t *given =
-		json_object_get(lth_build_option(build, LTH_OPTION_ID_MEASURE_DIMS), d->symbols[symbol].name);
+		json_object_get(lth_variant_option(build, LTH_OPTION_ID_MEASURE_DIMS), d->symbols[symbol].name);
 	return given ? json_integer_value(given) : d->symbols[symbol].hint;
 }
 
-static int make_inputs(const struct lth_build *build, struct runner *r, struct lathe_error *error)
+static int make_inputs(const struct lth_variant *build, struct runner *r, struct lathe_error *error)
 {
 	uint64_t state = 1;
 	for (uint32_t i = 0; i < r->description->num_inputs; i++) {
@@ -86,7 +86,7 @@ static int make_inputs(const struct lth_build *build, struct runner *r, struct l
 			return error->code;
 		}
 		t->bytes = (uint64_t)bytes;
-		const json_t *range = json_object_get(lth_build_option(build, LTH_OPTION_ID_MEASURE_INPUTS), port->name);
+		const json_t *range = json_object_get(lth_variant_option(build, LTH_OPTION_ID_MEASURE_INPUTS), port->name);
 		const json_t *low = json_object_get(range, "min"), *high = json_object_get(range, "max");
 		double from = low ? json_number_value(low) : 0, to = high ? json_number_value(high) : 1;
 		if (lth_dtype_bits(dtype) >= 8)
@@ -96,9 +96,9 @@ static int make_inputs(const struct lth_build *build, struct runner *r, struct l
 	return 0;
 }
 
-static int open_runner(const struct lth_build *build, struct runner *r, size_t runs, struct lathe_error *error)
+static int open_runner(const struct lth_variant *build, struct runner *r, size_t runs, struct lathe_error *error)
 {
-	bool profile = json_is_true(lth_build_option(build, LTH_OPTION_ID_MEASURE_PROFILE));
+	bool profile = json_is_true(lth_variant_option(build, LTH_OPTION_ID_MEASURE_PROFILE));
 	struct lathe_options options = {
 		.bytes = sizeof(options), .threads = (uint32_t)build->threads, .profile = profile};
 	int code = lathe_load(build->library, &r->executable, error);
@@ -191,7 +191,7 @@ static json_t *profile_of(const struct runner *r)
 	return list;
 }
 
-static json_t *report(const struct lth_build *build, struct runner *r, const struct runner *first, size_t runs)
+static json_t *report(const struct lth_variant *build, struct runner *r, const struct runner *first, size_t runs)
 {
 	struct lathe_counters counters;
 	char digest[24];
@@ -205,13 +205,13 @@ static json_t *report(const struct lth_build *build, struct runner *r, const str
 				(json_int_t)counters.peak_bytes, "allocations_per_run",
 				(json_int_t)counters.last_run_allocations, "outputs_digest", digest, "outputs_equal",
 				r->digest == first->digest, "largest_error", largest_error(r, first));
-	if (json_is_true(lth_build_option(build, LTH_OPTION_ID_MEASURE_PROFILE)))
+	if (json_is_true(lth_variant_option(build, LTH_OPTION_ID_MEASURE_PROFILE)))
 		json_object_set_new(out, "profile", profile_of(r));
 	return out;
 }
 
 /* In the child: runs `count` builds and writes a JSON list, or an object with "error". */
-static json_t *run_all(struct lth_build *builds, size_t count, size_t warmup, size_t runs)
+static json_t *run_all(struct lth_variant *builds, size_t count, size_t warmup, size_t runs)
 {
 	struct runner *runners = calloc(count, sizeof(*runners));
 	struct lathe_error error = {0};
@@ -247,7 +247,7 @@ static enum lth_code child_failed(struct lth_diag *diag, int status)
 }
 
 /* Runs the builds in a child; `*out` is what it reported, `*out_rss` its largest resident size. */
-static enum lth_code in_child(struct lth_build *builds, size_t count, size_t warmup, size_t runs, json_t **out,
+static enum lth_code in_child(struct lth_variant *builds, size_t count, size_t warmup, size_t runs, json_t **out,
 			      int64_t *out_rss)
 {
 	struct lth_diag *diag = builds[0].diag;
@@ -298,10 +298,10 @@ static enum lth_code in_child(struct lth_build *builds, size_t count, size_t war
 	return LTH_OK;
 }
 
-enum lth_code lth_build_measure(struct lth_build *builds, size_t count)
+enum lth_code lth_variant_measure(struct lth_variant *builds, size_t count)
 {
-	size_t runs = (size_t)lth_build_int(&builds[0], LTH_OPTION_ID_MEASURE_RUNS);
-	size_t warmup = (size_t)lth_build_int(&builds[0], LTH_OPTION_ID_MEASURE_WARMUP);
+	size_t runs = (size_t)lth_variant_int(&builds[0], LTH_OPTION_ID_MEASURE_RUNS);
+	size_t warmup = (size_t)lth_variant_int(&builds[0], LTH_OPTION_ID_MEASURE_WARMUP);
 	json_t *all, *one;
 	int64_t rss;
 	enum lth_code code = in_child(builds, count, warmup, runs, &all, &rss);

@@ -1,7 +1,7 @@
 /* ManifestAlloc and the memory passes in the table's order, each with its row of the ledger. AliasViews has done its work
  * on the graph before lowering (compile.c), for kernels are made for the strides that views give them; its row says so by
  * carrying its time from there. */
-#include "compiler/driver/build.h"
+#include "compiler/driver/variant.h"
 
 #include "runtime/base/io.h"
 
@@ -12,7 +12,7 @@ struct figures {
 	int64_t live_bound, arena;
 };
 
-static struct figures figures_now(const struct lth_build *build)
+static struct figures figures_now(const struct lth_variant *build)
 {
 	struct figures out = {-1, -1};
 	struct lth_diag ignored = {0};
@@ -31,12 +31,12 @@ static struct figures figures_now(const struct lth_build *build)
 	return out;
 }
 
-static int64_t program_nodes(const struct lth_build *build)
+static int64_t program_nodes(const struct lth_variant *build)
 {
 	return build->program ? (int64_t)build->program->num_instrs : (int64_t)lth_graph_live_nodes(build->graph);
 }
 
-static enum lth_code manifest(struct lth_build *build)
+static enum lth_code manifest(struct lth_variant *build)
 {
 	struct lth_manifest input = {.graph = build->graph,
 				     .accesses = build->accesses,
@@ -46,7 +46,7 @@ static enum lth_code manifest(struct lth_build *build)
 	return lth_manifest_alloc(&input, build->arena, &build->program, &build->constants, build->diag);
 }
 
-static enum lth_code run_pass(struct lth_build *build, enum lth_pass_id id)
+static enum lth_code run_pass(struct lth_variant *build, enum lth_pass_id id)
 {
 	switch (id) {
 	case LTH_PASS_ID_ManifestAlloc:
@@ -72,7 +72,7 @@ static bool implemented(enum lth_pass_id id)
 	       id == LTH_PASS_ID_ManifestLifetimes || id == LTH_PASS_ID_FuseSizes || id == LTH_PASS_ID_MemoryPlan;
 }
 
-enum lth_code lth_build_memory(struct lth_build *build)
+enum lth_code lth_variant_memory(struct lth_variant *build)
 {
 	for (int i = 0; i < LTH_NUM_PASSES; i++) {
 		enum lth_pass_id id = (enum lth_pass_id)i;

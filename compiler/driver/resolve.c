@@ -1,31 +1,31 @@
 /* Options of a variant to what the stages need. */
-#include "compiler/driver/build.h"
+#include "compiler/driver/variant.h"
 
 #include <string.h>
 
-const json_t *lth_build_option(const struct lth_build *build, enum lth_option_id id)
+const json_t *lth_variant_option(const struct lth_variant *build, enum lth_option_id id)
 {
 	return lth_option_get(build->options, build->defaults, id);
 }
 
-int64_t lth_build_int(const struct lth_build *build, enum lth_option_id id)
+int64_t lth_variant_int(const struct lth_variant *build, enum lth_option_id id)
 {
-	return json_integer_value(lth_build_option(build, id));
+	return json_integer_value(lth_variant_option(build, id));
 }
 
-bool lth_build_wants(const struct lth_build *build, const char *artifact)
+bool lth_variant_wants(const struct lth_variant *build, const char *artifact)
 {
-	const json_t *list = lth_build_option(build, LTH_OPTION_ID_ARTIFACTS);
+	const json_t *list = lth_variant_option(build, LTH_OPTION_ID_ARTIFACTS);
 	for (size_t i = 0; i < json_array_size(list); i++)
 		if (strcmp(json_string_value(json_array_get(list, i)), artifact) == 0)
 			return true;
 	return false;
 }
 
-static enum lth_code resolve_passes(struct lth_build *build)
+static enum lth_code resolve_passes(struct lth_variant *build)
 {
-	const json_t *lists[2] = {lth_build_option(build, LTH_OPTION_ID_REQUIRED),
-				  lth_build_option(build, LTH_OPTION_ID_DISABLED)};
+	const json_t *lists[2] = {lth_variant_option(build, LTH_OPTION_ID_REQUIRED),
+				  lth_variant_option(build, LTH_OPTION_ID_DISABLED)};
 	const char **names[2];
 	size_t counts[2];
 	for (int k = 0; k < 2; k++) {
@@ -40,9 +40,9 @@ static enum lth_code resolve_passes(struct lth_build *build)
 			       build->diag);
 }
 
-static enum lth_code resolve_target(struct lth_build *build)
+static enum lth_code resolve_target(struct lth_variant *build)
 {
-	const json_t *target = lth_build_option(build, LTH_OPTION_ID_TARGET);
+	const json_t *target = lth_variant_option(build, LTH_OPTION_ID_TARGET);
 	struct lth_codegen_request request = {0};
 	if (json_is_string(target)) {
 		request.cpu = json_string_value(target);
@@ -69,22 +69,22 @@ static int64_t default_effort(unsigned opt_level)
 	return opt_level >= 3 ? 20000000 : 20000;
 }
 
-enum lth_code lth_build_resolve(struct lth_build *build)
+enum lth_code lth_variant_resolve(struct lth_variant *build)
 {
-	build->opt_level = (unsigned)lth_build_int(build, LTH_OPTION_ID_OPT_LEVEL);
-	build->threads = lth_build_int(build, LTH_OPTION_ID_THREADS);
-	build->verify = json_is_true(lth_build_option(build, LTH_OPTION_ID_VERIFY));
+	build->opt_level = (unsigned)lth_variant_int(build, LTH_OPTION_ID_OPT_LEVEL);
+	build->threads = lth_variant_int(build, LTH_OPTION_ID_THREADS);
+	build->verify = json_is_true(lth_variant_option(build, LTH_OPTION_ID_VERIFY));
 	struct lth_memory_options *memory = &build->memory_options;
-	const char *strategy = json_string_value(lth_build_option(build, LTH_OPTION_ID_STRATEGY));
+	const char *strategy = json_string_value(lth_variant_option(build, LTH_OPTION_ID_STRATEGY));
 	if (!lth_option_given(build->options, LTH_OPTION_ID_STRATEGY) && build->opt_level < 2)
 		strategy = "greedy_by_size";
 	memory->strategy = lth_plan_strategy_by_name(strategy);
-	memory->effort = lth_build_int(build, LTH_OPTION_ID_EFFORT);
+	memory->effort = lth_variant_int(build, LTH_OPTION_ID_EFFORT);
 	memory->effort = memory->effort ? memory->effort : default_effort(build->opt_level);
-	memory->seed = (uint64_t)lth_build_int(build, LTH_OPTION_ID_SEED);
-	memory->time_limit_ms = lth_build_int(build, LTH_OPTION_ID_TIME_LIMIT);
-	memory->budget_bytes = lth_build_int(build, LTH_OPTION_ID_BUDGET);
-	memory->alignment = lth_build_int(build, LTH_OPTION_ID_ALIGNMENT);
+	memory->seed = (uint64_t)lth_variant_int(build, LTH_OPTION_ID_SEED);
+	memory->time_limit_ms = lth_variant_int(build, LTH_OPTION_ID_TIME_LIMIT);
+	memory->budget_bytes = lth_variant_int(build, LTH_OPTION_ID_BUDGET);
+	memory->alignment = lth_variant_int(build, LTH_OPTION_ID_ALIGNMENT);
 	if (memory->alignment & (memory->alignment - 1))
 		return lth_diag_fail(build->diag, LTH_INVALID_OPTION, "memory.alignment", "a power of two", NULL,
 				     "%lld", (long long)memory->alignment);

@@ -1,11 +1,11 @@
 /* Groups to kernels in loop IR, and to the steps that ManifestAlloc makes a program of. */
-#include "compiler/driver/build.h"
+#include "compiler/driver/variant.h"
 
 #include "compiler/ops/op.h"
 
 #include <string.h>
 
-static enum lth_step_kind step_kind(const struct lth_build *build, const struct lth_group *group)
+static enum lth_step_kind step_kind(const struct lth_variant *build, const struct lth_group *group)
 {
 	const struct lth_node *node = &build->graph->nodes[group->nodes[0]];
 	if (group->num_nodes == 1 && build->is_view[group->nodes[0]])
@@ -46,7 +46,7 @@ static bool has_anchor(const struct lth_graph *graph, const struct lth_group *gr
 	return false;
 }
 
-static enum lth_code lower_kernel(struct lth_build *build, const struct lth_group *group, const lth_value_id *outputs,
+static enum lth_code lower_kernel(struct lth_variant *build, const struct lth_group *group, const lth_value_id *outputs,
 				  uint32_t num_outputs, struct lth_step *step)
 {
 	struct lth_lower_group one = {.nodes = group->nodes,
@@ -69,7 +69,7 @@ static enum lth_code lower_kernel(struct lth_build *build, const struct lth_grou
 	return LTH_OK;
 }
 
-static enum lth_code lower_group(struct lth_build *build, const struct lth_group *group, struct lth_region_steps *out)
+static enum lth_code lower_group(struct lth_variant *build, const struct lth_group *group, struct lth_region_steps *out)
 {
 	enum lth_step_kind kind = step_kind(build, group);
 	if (kind != LTH_STEP_KERNEL) {
@@ -95,7 +95,7 @@ static enum lth_code lower_group(struct lth_build *build, const struct lth_group
 	return LTH_OK;
 }
 
-enum lth_code lth_build_lower(struct lth_build *build)
+enum lth_code lth_variant_lower(struct lth_variant *build)
 {
 	struct lth_graph *graph = build->graph;
 	uint32_t most = 0;

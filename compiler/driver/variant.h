@@ -1,7 +1,7 @@
 /* One variant of a compile from graph to artifacts: what each stage of compile.c reads and fills in. Shared by the files
  * of driver/ only. Thread rule: a compile's own. */
-#ifndef LTH_DRIVER_BUILD_H
-#define LTH_DRIVER_BUILD_H
+#ifndef LTH_DRIVER_VARIANT_H
+#define LTH_DRIVER_VARIANT_H
 
 #include "compiler/codegen/codegen.h"
 #include "compiler/compile.h"
@@ -17,7 +17,7 @@ struct lth_phase {
 	double ms;
 };
 
-struct lth_build {
+struct lth_variant {
 	const struct lth_compile_request *request;
 	struct lth_diag *diag;
 	json_t *options, *defaults; /* this variant's, resolved by lth_option_get */
@@ -60,23 +60,23 @@ struct lth_build {
 };
 
 /* Values of this variant's options. */
-const json_t *lth_build_option(const struct lth_build *build, enum lth_option_id id);
-int64_t lth_build_int(const struct lth_build *build, enum lth_option_id id);
-bool lth_build_wants(const struct lth_build *build, const char *artifact);
+const json_t *lth_variant_option(const struct lth_variant *build, enum lth_option_id id);
+int64_t lth_variant_int(const struct lth_variant *build, enum lth_option_id id);
+bool lth_variant_wants(const struct lth_variant *build, const char *artifact);
 
 /* resolve.c: options to the fields above. */
-LTH_MUST_CHECK enum lth_code lth_build_resolve(struct lth_build *build);
+LTH_MUST_CHECK enum lth_code lth_variant_resolve(struct lth_variant *build);
 /* steps.c: groups to kernels in loop IR and steps for ManifestAlloc. */
-LTH_MUST_CHECK enum lth_code lth_build_lower(struct lth_build *build);
+LTH_MUST_CHECK enum lth_code lth_variant_lower(struct lth_variant *build);
 /* memory_passes.c: ManifestAlloc and the memory passes, each with its record. */
-LTH_MUST_CHECK enum lth_code lth_build_memory(struct lth_build *build);
+LTH_MUST_CHECK enum lth_code lth_variant_memory(struct lth_variant *build);
 /* artifacts.c: what was asked for, as bytes. */
-LTH_MUST_CHECK enum lth_code lth_build_artifacts(struct lth_build *build);
+LTH_MUST_CHECK enum lth_code lth_variant_artifacts(struct lth_variant *build);
 /* measure.c: runs all variants interleaved in a child process and fills in `measured` of each. */
-LTH_MUST_CHECK enum lth_code lth_build_measure(struct lth_build *builds, size_t count);
+LTH_MUST_CHECK enum lth_code lth_variant_measure(struct lth_variant *builds, size_t count);
 /* describe.c: the words that options may use: {"passes": [...], "targets": [...]}. The caller owns it. */
 json_t *lth_describe_words(void);
 /* document.c */
-json_t *lth_build_document(struct lth_build *builds, size_t count);
+json_t *lth_variant_document(struct lth_variant *builds, size_t count);
 
 #endif
