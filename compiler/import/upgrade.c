@@ -109,8 +109,10 @@ enum lth_code lth_up_emit(struct lth_importer *importer, const struct lth_draft 
 	lth_value_id value = name ? lth_graph_value(importer->graph, name, NULL) : LTH_NONE;
 	if (value == LTH_NONE)
 		return lth_importer_memory(importer);
-	*out = value;
-	return emit(importer, draft, op, inputs, num_inputs, attrs, num_attrs, value);
+	enum lth_code code = emit(importer, draft, op, inputs, num_inputs, attrs, num_attrs, value);
+	if (code == LTH_OK)
+		*out = value; /* only now: it may be one of the inputs */
+	return code;
 }
 
 enum lth_code lth_up_finish(struct lth_importer *importer, struct lth_draft *draft, const char *op,
