@@ -151,9 +151,9 @@ void lth_answer_release(struct lth_answer **answer)
 
 bool lth_answer_complete(const struct lth_answer *answer, const struct lth_store *store)
 {
-	bool complete = lth_store_has(store, answer->digest);
+	bool complete = lth_store_use(store, answer->digest);
 	for (size_t i = 0; complete && i < answer->num_artifacts; i++)
-		complete = lth_store_has(store, answer->artifacts[i].digest);
+		complete = lth_store_use(store, answer->artifacts[i].digest);
 	return complete;
 }
 

@@ -1,6 +1,7 @@
 /* Jobs and their states. See jobs.h. */
 #include "daemon/jobs.h"
 #include "daemon/publish.h"
+#include "daemon/quarantine.h"
 #include "runtime/base/io.h"
 
 #include <signal.h>
@@ -639,6 +640,7 @@ static void on_published(void *context, struct lth_answer *answer, const struct 
 		uint64_t hash, *peak = history_of(jobs, job->spec.model, &hash);
 		*peak = answer->peak_bytes;
 		jobs->history[hash % HISTORY].model_hash = hash;
+		lth_quarantine_release(jobs->store, job->spec.key);
 		if (answer->cacheable)
 			lth_answers_keep(jobs->answers, job->spec.key, answer);
 	}
@@ -696,6 +698,10 @@ void lth_jobs_on_outcome(struct lth_jobs *jobs, struct lth_task *task, struct lt
 	job->signal = outcome->signal;
 	if (outcome->stage[0])
 		snprintf(job->stage, sizeof(job->stage), "%s", outcome->stage);
+	if (outcome->crashed && job->spec.kind == LTH_JOB_COMPILE && job->attempts >= MAX_ATTEMPTS) {
+		jobs->metrics->values[LTH_METRIC_JOBS_QUARANTINED]++;
+		lth_quarantine_add(jobs->loop, jobs->store, jobs->log, job);
+	}
 	finish(jobs, job);
 	lth_jobs_schedule(jobs);
 }
@@ -728,20 +734,19 @@ unsigned lth_jobs_in_flight(const struct lth_jobs *jobs, unsigned *out_queued)
 	return jobs->queued + jobs->running;
 }
 
-bool lth_jobs_holds(const struct lth_jobs *jobs, const char *digest)
+json_t *lth_jobs_held(const struct lth_jobs *jobs)
 {
-	for (const struct lth_job *job = jobs->newest; job; job = job->previous) {
+	json_t *held = json_object();
+	for (const struct lth_job *job = jobs->newest; held && job; job = job->previous) {
 		const char *name;
 		json_t *file;
 		if (lth_job_ended(job))
 			continue;
-		if (strcmp(job->spec.model, digest) == 0)
-			return true;
+		json_object_set_new(held, job->spec.model, json_true());
 		json_object_foreach(job->spec.files, name, file)
-			if (strcmp(json_string_value(file), digest) == 0)
-				return true;
+			json_object_set_new(held, json_string_value(file), json_true());
 	}
-	return false;
+	return held;
 }
 
 /* --- the whole */

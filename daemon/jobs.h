@@ -93,8 +93,8 @@ const char *lth_job_kind_name(enum lth_job_kind kind);
 /* Seconds after which trying again makes sense. */
 unsigned lth_jobs_retry_after(const struct lth_jobs *jobs);
 unsigned lth_jobs_in_flight(const struct lth_jobs *jobs, unsigned *out_queued);
-/* True while a job in flight needs this blob. */
-bool lth_jobs_holds(const struct lth_jobs *jobs, const char *digest);
+/* The digests of the blobs that jobs in flight need, as keys of an object, the caller's; NULL when out of memory. */
+json_t *lth_jobs_held(const struct lth_jobs *jobs);
 /* No more jobs are taken; the running ones go on. */
 void lth_jobs_drain(struct lth_jobs *jobs);
 /* --- spool.c: durable jobs. A file a job in jobs/, written before the job is acknowledged and rewritten when it ends. */

@@ -6,6 +6,7 @@ noinst_LIBRARIES += %D%/libdaemon.a
 	%D%/deliver.c \
 	%D%/description.c %D%/description.h \
 	%D%/embedded.h \
+	%D%/evict.c \
 	%D%/http.h \
 	%D%/jobs.c %D%/jobs.h \
 	%D%/metrics.c %D%/metrics.def %D%/metrics.h \
@@ -14,6 +15,7 @@ noinst_LIBRARIES += %D%/libdaemon.a
 	%D%/pool.c %D%/pool.h \
 	%D%/problem.c %D%/problem.h \
 	%D%/publish.c %D%/publish.h \
+	%D%/quarantine.c %D%/quarantine.h \
 	%D%/reply.c \
 	%D%/request.c \
 	%D%/route_compile.c \

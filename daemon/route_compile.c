@@ -1,7 +1,7 @@
 /* POST /v1/compile: body and options to a job specification; the store's answer if there is one; else the model becomes a
  * blob and the job is submitted. */
 #include "daemon/options.h"
-#include "daemon/problem.h"
+#include "daemon/quarantine.h"
 #include "daemon/server.h"
 
 #include <stdlib.h>
@@ -238,6 +238,13 @@ static void look_up(struct lth_request *request, struct compile *compile)
 	if (answer) {
 		lth_deliver_answer(request, answer, "hit");
 		lth_answer_release(&answer);
+		return;
+	}
+	json_t *quarantined = lth_request_wants_no_cache(request) ? NULL
+								  : lth_quarantine_find(&server->store, spec->key, &compile->diag);
+	if (quarantined) {
+		lth_reply_problem(request, &compile->diag, quarantined);
+		json_decref(quarantined);
 		return;
 	}
 	if (!find_blobs(request, compile))

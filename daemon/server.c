@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { RUNS_AT_ONCE = 64, SWEEP_MS = 1000, BACKLOG = 1024, CONNECTION_MEMORY = 32 * 1024 };
+enum { EVICTION_GRACE_S = 60, RUNS_AT_ONCE = 64, SWEEP_MS = 1000, BACKLOG = 1024, CONNECTION_MEMORY = 32 * 1024 };
 
 static void drive(struct lth_server *server);
 static void maybe_finish_drain(struct lth_server *server);
@@ -240,10 +240,67 @@ void lth_server_stop(struct lth_server *server)
 	uv_timer_again(&server->sweep_timer);
 }
 
+/* --- eviction, in the thread pool, one at a time */
+struct eviction {
+	uv_work_t request;
+	struct lth_server *server;
+	uint64_t budget_bytes;
+	json_t *held; /* digests of jobs in flight when it began, as keys */
+	unsigned gone;
+};
+
+static bool is_held(const void *context, const char *digest)
+{
+	return json_object_get(context, digest) != NULL;
+}
+
+static void run_eviction(uv_work_t *request)
+{
+	struct eviction *eviction = request->data;
+	eviction->gone = lth_store_evict(&eviction->server->store, eviction->budget_bytes, EVICTION_GRACE_S, is_held,
+					 eviction->held);
+}
+
+static void after_eviction(uv_work_t *request, int status)
+{
+	struct eviction *eviction = request->data;
+	struct lth_server *server = eviction->server;
+	char gone[16];
+	(void)status;
+	server->evicting = false;
+	server->metrics.values[LTH_METRIC_STORE_EVICTED] += eviction->gone;
+	server->metrics.values[LTH_METRIC_STORE_BYTES] = atomic_load(&server->store.bytes);
+	snprintf(gone, sizeof(gone), "%u", eviction->gone);
+	if (eviction->gone)
+		lth_log_event(&server->log, LTH_LOG_INFO, NULL, "evicted", "files", gone, NULL);
+	json_decref(eviction->held);
+	free(eviction);
+}
+
+/* Goes down to nine tenths of the budget, so that not every publication scans the store. */
+static void maybe_evict(struct lth_server *server)
+{
+	uint64_t budget = server->config.store_budget_bytes;
+	if (!budget || server->evicting || server->stopping || atomic_load(&server->store.bytes) <= budget)
+		return;
+	struct eviction *eviction = calloc(1, sizeof(*eviction));
+	if (!eviction)
+		return;
+	*eviction = (struct eviction){
+		.server = server, .budget_bytes = budget / 10 * 9, .held = lth_jobs_held(server->jobs)};
+	eviction->request.data = eviction;
+	server->evicting = eviction->held && uv_queue_work(server->loop, &eviction->request, run_eviction, after_eviction) == 0;
+	if (!server->evicting) {
+		json_decref(eviction->held);
+		free(eviction);
+	}
+}
+
 static void on_sweep(uv_timer_t *timer)
 {
 	struct lth_server *server = timer->data;
 	lth_http_sweep(server);
+	maybe_evict(server);
 	maybe_finish_drain(server);
 }
 

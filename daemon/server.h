@@ -50,7 +50,7 @@ struct lth_server {
 	struct lth_connection *connections;
 	int listen_fd;
 	unsigned port;
-	bool loopback, draining, stopping, pool_closed;
+	bool loopback, draining, stopping, pool_closed, evicting;
 	uint64_t drain_until_ns, started_ns;
 	uv_poll_t http_poll;
 	uv_timer_t http_timer, sweep_timer;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char *const folders[] = {"", "blobs", "actions", "kernels", "jobs", "quarantine", "work", "tmp"};
@@ -267,6 +268,26 @@ bool lth_store_has(const struct lth_store *store, const char *digest)
 	bool has = path && stat(path, &info) == 0;
 	free(path);
 	return has;
+}
+
+bool lth_store_use(const struct lth_store *store, const char *digest)
+{
+	enum { STALE_S = 600 };
+	struct stat info;
+	char *path = lth_digest_valid(digest) ? blob_path(store, digest) : NULL;
+	bool has = path && stat(path, &info) == 0;
+	if (has && time(NULL) - info.st_mtim.tv_sec > STALE_S)
+		utimensat(AT_FDCWD, path, NULL, 0);
+	free(path);
+	return has;
+}
+
+void lth_store_link_blob(const struct lth_store *store, const char *digest, const char *path)
+{
+	char *blob = lth_digest_valid(digest) ? blob_path(store, digest) : NULL;
+	if (blob && link(blob, path) != 0)
+		errno = 0; /* it is there already, or the blob is gone: the digest in the request still names it */
+	free(blob);
 }
 
 enum lth_code lth_store_put(struct lth_store *store, const void *data, size_t size, char out_digest[LTH_DIGEST_TEXT],

@@ -51,6 +51,10 @@ LTH_MUST_CHECK enum lth_code lth_store_put(struct lth_store *store, const void *
 bool lth_store_has(const struct lth_store *store, const char *digest);
 /* Opens for reading and marks the blob as used; -1 when it is not there. */
 int lth_store_open_blob(const struct lth_store *store, const char *digest, uint64_t *out_size);
+/* The same question, asked on behalf of a cache hit: marks the blob as used when it has not been for some minutes. */
+bool lth_store_use(const struct lth_store *store, const char *digest);
+/* A second name for a blob (or a copy of nothing, when it has gone): for a reproducer that eviction must not take. */
+void lth_store_link_blob(const struct lth_store *store, const char *digest, const char *path);
 /* Reads a whole blob of at most `limit` bytes and verifies its digest; the caller frees. */
 LTH_MUST_CHECK enum lth_code lth_store_read(const struct lth_store *store, const char *digest, size_t limit, char **out_data,
 					    size_t *out_size, struct lth_diag *diag);

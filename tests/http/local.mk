@@ -9,12 +9,16 @@ http_tests = \
 	%D%/async-jobs \
 	%D%/compile-and-cache \
 	%D%/deadlines \
+	%D%/disk-full \
+	%D%/eviction \
 	%D%/job-events \
 	%D%/jobs-survive \
 	%D%/joined-requests \
 	%D%/json-bodies \
+	%D%/life \
 	%D%/openapi-matches-routes \
 	%D%/option-errors \
+	%D%/quarantine \
 	%D%/queue-limits \
 	%D%/refusals \
 	%D%/start-errors \
