@@ -27,3 +27,8 @@ check_PROGRAMS += %D%/test_daemon
 	$(CHECK_LIBS) $(JANSSON_LIBS) $(CRYPTO_LIBS) -lm
 TESTS += %D%/test_daemon
 include tests/unit/runtime.mk
+check_PROGRAMS += %D%/test_orient
+%C%_test_orient_SOURCES = %D%/test_orient.c
+%C%_test_orient_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+%C%_test_orient_LDADD = compiler/memory/plan/libplan.a runtime/base/libbase.a $(CHECK_LIBS)
+TESTS += %D%/test_orient

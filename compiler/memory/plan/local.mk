@@ -8,6 +8,7 @@ noinst_LIBRARIES += %D%/libplan.a %D%/libplanjson.a
 	%D%/csv.c \
 	%D%/decode.c \
 	%D%/minimise.c \
+	%D%/orient.c %D%/orient.h \
 	%D%/placed.c %D%/placed.h \
 	%D%/plan.c \
 	%D%/portfolio.c \
