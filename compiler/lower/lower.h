@@ -42,6 +42,10 @@ enum lth_dtype lth_value_dtype(struct lth_lower *lower, lth_value_id value); /* 
 typedef lth_sx (*lth_element_fn)(struct lth_lower *lower, const struct lth_node *node, uint32_t output,
 				 const lth_sx *index);
 
+/* For `element` of a reduction or template: the result of stage `stage`, or, when a template computes the node, its
+ * finished output `stage` (a convolution's sum, to which `element` adds the bias). */
+lth_sx lth_result(struct lth_lower *lower, const struct lth_node *node, uint32_t stage, enum lth_dtype dtype);
+
 enum lth_combiner {
 	LTH_COMBINE_SUM,
 	LTH_COMBINE_PROD,

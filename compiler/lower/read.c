@@ -184,7 +184,7 @@ lth_sx lth_read(struct lth_lower *lower, lth_value_id value, const lth_sx *index
 	if (v->contents && v->contents->count == 1 && v->contents->dims && v->type.dtype == LTH_DTYPE_I64 &&
 	    v->def != LTH_DEF_INPUT)
 		return lth_sx_dim(lower->pool, v->contents->dims[0]);
-	if (v->def == LTH_DEF_NODE && v->def_id == lower->anchor)
+	if (v->def == LTH_DEF_NODE && v->def_id == lower->anchor && !lower->graph->nodes[v->def_id].op->impl->element)
 		return lth_sx_anchor(lower->pool, v->def_index, lth_compute_dtype(v->type.dtype));
 	if (lth_lower_in_group(lower, value)) {
 		const struct lth_node *node = &lower->graph->nodes[v->def_id];
@@ -208,6 +208,12 @@ lth_sx lth_read(struct lth_lower *lower, lth_value_id value, const lth_sx *index
 	}
 	uint32_t operand = lth_lower_operand(lower, value, false);
 	return lth_sx_load(lower->pool, operand, v->type.dtype, lth_lower_address(lower, value, index));
+}
+
+lth_sx lth_result(struct lth_lower *lower, const struct lth_node *node, uint32_t stage, enum lth_dtype dtype)
+{
+	bool by_template = lower->anchor != LTH_NONE && node == &lower->graph->nodes[lower->anchor];
+	return by_template ? lth_sx_anchor(lower->pool, stage, dtype) : lth_sx_stage(lower->pool, stage, dtype);
 }
 
 uint32_t lth_rank(struct lth_lower *lower, lth_value_id value)
