@@ -182,7 +182,7 @@ lth_sx lth_read(struct lth_lower *lower, lth_value_id value, const lth_sx *index
 		}
 	}
 	if (v->contents && v->contents->count == 1 && v->contents->dims && v->type.dtype == LTH_DTYPE_I64 &&
-	    v->def != LTH_DEF_INPUT)
+	    v->def != LTH_DEF_INPUT && !lth_dim_depends_on_data(lower->graph->dims, v->contents->dims[0]))
 		return lth_sx_dim(lower->pool, v->contents->dims[0]);
 	if (v->def == LTH_DEF_NODE && v->def_id == lower->anchor && !lower->graph->nodes[v->def_id].op->impl->element)
 		return lth_sx_anchor(lower->pool, v->def_index, lth_compute_dtype(v->type.dtype));

@@ -162,11 +162,11 @@ void lth_build_output(struct lth_infer *infer, uint32_t output, lth_value_id val
 	graph->nodes[infer->id].outputs[output] = LTH_NONE;
 }
 
-enum lth_code lth_build_expand(struct lth_infer *infer)
+enum lth_code lth_build_expand(struct lth_infer *infer, lth_infer_fn expand)
 {
 	infer->at = 0;
 	infer->first_built = infer->graph->num_nodes;
-	enum lth_code code = infer->node->op->impl->expand(infer);
+	enum lth_code code = expand(infer);
 	if (!code)
 		code = infer->failed;
 	if (code)

@@ -6,8 +6,8 @@
 
 #include "compiler/ops/infer.h"
 
-/* Runs the operator's `expand` and takes the node out of the graph. */
-LTH_MUST_CHECK enum lth_code lth_build_expand(struct lth_infer *infer);
+/* Runs `expand` (a composite's own, or that of one form of an operator) and takes the node out of the graph. */
+LTH_MUST_CHECK enum lth_code lth_build_expand(struct lth_infer *infer, lth_infer_fn expand);
 
 /* A node of the operator with one output, before the composite; inputs LTH_NONE are absent. */
 lth_value_id lth_build(struct lth_infer *infer, enum lth_op_id op, const lth_value_id *inputs, uint32_t num_inputs,

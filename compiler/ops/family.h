@@ -3,6 +3,7 @@
 #ifndef LTH_OPS_FAMILY_H
 #define LTH_OPS_FAMILY_H
 
+#include "compiler/lower/templates/template.h"
 #include "compiler/ops/infer.h"
 
 #define LTH_SX_BINARY(name, op)                                                          \
@@ -77,6 +78,14 @@ static inline lth_sx lth_data_index(struct lth_sx_pool *pool, lth_sx x, lth_sx e
 	x = lth_sx_cast(pool, x, LTH_DTYPE_I64);
 	lth_sx negative = lth_lt(pool, x, lth_sx_int(pool, 0));
 	return lth_sx_check(pool, lth_sx_select(pool, negative, lth_add(pool, x, extent), x), extent);
+}
+
+/* A template's operand: what a value is; the pointer is set later. */
+static inline struct lth_operand lth_operand_of(struct lth_lower *lower, lth_value_id value)
+{
+	const struct lth_value *v = &lth_lower_graph(lower)->values[value];
+	return (struct lth_operand){
+		.pointer = LTH_LV_NONE, .memory = v->type.dtype, .constant = v->def == LTH_DEF_CONSTANT};
 }
 
 /* The shape of a value of the graph that is lowered. */

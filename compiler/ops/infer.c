@@ -343,11 +343,11 @@ enum lth_code lth_infer_node(struct lth_graph *graph, lth_node_id id, struct lth
 	if (code)
 		return code;
 	if (op->impl->expand)
-		return lth_build_expand(&infer);
+		return lth_build_expand(&infer, op->impl->expand);
 	if (!op->impl->infer)
 		return lth_infer_unsupported(&infer, NULL, "shape inference of %s is not implemented", op->name);
 	code = op->impl->infer(&infer);
-	return code ? code : check_outputs(&infer);
+	return code || graph->nodes[id].deleted ? code : check_outputs(&infer); /* some forms are expanded too */
 }
 
 /* Nodes may be inserted before the one at hand by composites, never behind it. */

@@ -22,4 +22,11 @@ noinst_LIBRARIES += %D%/libops.a
 	%D%/movement.c \
 	%D%/reshape.c \
 	%D%/slice.c \
+	%D%/conv.c \
+	%D%/matmul.c \
+	%D%/normalization.c \
+	%D%/pool.c \
+	%D%/reduction.c \
+	%D%/window.c \
+	%D%/window.h \
 	%D%/pending.c
