@@ -26,25 +26,39 @@ static uint32_t position(struct lth_infer *infer)
 	return infer->at;
 }
 
+void lth_build_many(struct lth_infer *infer, enum lth_op_id op, const lth_value_id *inputs, uint32_t num_inputs,
+		    const struct lth_attr *attrs, uint32_t num_attrs, const bool *wanted, lth_value_id *outputs,
+		    uint32_t num_outputs)
+{
+	struct lth_graph *graph = infer->graph;
+	const struct lth_type unknown = {.kind = LTH_TYPE_TENSOR, .dtype = LTH_NUM_DTYPES, .rank = LTH_RANK_UNKNOWN};
+	for (uint32_t i = 0; i < num_outputs; i++)
+		outputs[i] = LTH_NONE;
+	if (infer->failed)
+		return;
+	const char *name = lth_arena_printf(graph->arena, "%s/%s", infer->node->name, lth_ops[op].name);
+	for (uint32_t i = 0; name && i < num_outputs; i++)
+		outputs[i] = wanted[i] ? lth_graph_value(graph, name, &unknown) : LTH_NONE;
+	lth_node_id id = name ? lth_graph_insert(graph, infer->node->region, position(infer), &lth_ops[op], name, inputs,
+						 num_inputs, outputs, num_outputs, attrs, num_attrs)
+			      : LTH_NONE;
+	infer->node = &graph->nodes[infer->id];
+	if (id == LTH_NONE || !lth_arena_ok(graph->arena)) {
+		out_of_memory(infer);
+		return;
+	}
+	enum lth_code code = lth_infer_node(graph, id, infer->diag);
+	infer->node = &graph->nodes[infer->id];
+	if (code)
+		stop(infer, code);
+}
+
 lth_value_id lth_build(struct lth_infer *infer, enum lth_op_id op, const lth_value_id *inputs, uint32_t num_inputs,
 		       const struct lth_attr *attrs, uint32_t num_attrs)
 {
-	struct lth_graph *graph = infer->graph;
-	if (infer->failed)
-		return LTH_NONE;
-	const struct lth_type unknown = {.kind = LTH_TYPE_TENSOR, .dtype = LTH_NUM_DTYPES, .rank = LTH_RANK_UNKNOWN};
-	const char *name = lth_arena_printf(graph->arena, "%s/%s", infer->node->name, lth_ops[op].name);
-	lth_value_id out = name ? lth_graph_value(graph, name, &unknown) : LTH_NONE;
-	if (out == LTH_NONE)
-		return out_of_memory(infer);
-	lth_node_id id = lth_graph_insert(graph, infer->node->region, position(infer), &lth_ops[op], name, inputs,
-					  num_inputs, &out, 1, attrs, num_attrs);
-	infer->node = &graph->nodes[infer->id];
-	if (id == LTH_NONE)
-		return out_of_memory(infer);
-	enum lth_code code = lth_infer_node(graph, id, infer->diag);
-	infer->node = &graph->nodes[infer->id];
-	return code ? stop(infer, code) : out;
+	lth_value_id out;
+	lth_build_many(infer, op, inputs, num_inputs, attrs, num_attrs, &(bool){true}, &out, 1);
+	return infer->failed ? LTH_NONE : out;
 }
 
 lth_value_id lth_build1(struct lth_infer *infer, enum lth_op_id op, lth_value_id a)

@@ -12,6 +12,10 @@ LTH_MUST_CHECK enum lth_code lth_build_expand(struct lth_infer *infer, lth_infer
 /* A node of the operator with one output, before the composite; inputs LTH_NONE are absent. */
 lth_value_id lth_build(struct lth_infer *infer, enum lth_op_id op, const lth_value_id *inputs, uint32_t num_inputs,
 		       const struct lth_attr *attrs, uint32_t num_attrs);
+/* The same with several outputs; those not wanted are LTH_NONE. */
+void lth_build_many(struct lth_infer *infer, enum lth_op_id op, const lth_value_id *inputs, uint32_t num_inputs,
+		    const struct lth_attr *attrs, uint32_t num_attrs, const bool *wanted, lth_value_id *outputs,
+		    uint32_t num_outputs);
 lth_value_id lth_build1(struct lth_infer *infer, enum lth_op_id op, lth_value_id a);
 lth_value_id lth_build2(struct lth_infer *infer, enum lth_op_id op, lth_value_id a, lth_value_id b);
 /* Constants: a 1-D tensor of i64, a scalar of a floating-point or integer type. */

@@ -29,4 +29,6 @@ noinst_LIBRARIES += %D%/libops.a
 	%D%/reduction.c \
 	%D%/window.c \
 	%D%/window.h \
+	%D%/composite.c \
+	%D%/recurrent.c \
 	%D%/pending.c

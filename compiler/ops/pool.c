@@ -188,7 +188,7 @@ static lth_sx pool_element(struct lth_lower *lower, const struct lth_node *node,
 	if (output == 1)
 		return max_index(lower, node, &window, index);
 	lth_sx x = lth_result(lower, node, 0, dtype);
-	if (is_max(node))
+	if (is_max(node) || lth_sx_get(pool, x)->kind == LTH_SX_ANCHOR) /* a template has divided already */
 		return x;
 	if (is_average(node))
 		return lth_div(pool, x, lth_sx_cast(pool, tap_count(lower, node, &window, index), dtype));
@@ -200,8 +200,51 @@ static lth_sx pool_element(struct lth_lower *lower, const struct lth_node *node,
 	return lth_sx_op2(pool, LTH_SCALAR_POW, x, lth_same_const(pool, x, 1 / (double)p));
 }
 
-const struct lth_op_impl lth_impl_pool = {
-	.infer = infer_pool, .element = pool_element, .reduction = pool_reduction, .stage = pool_stage};
+static bool pool_problem(struct lth_lower *lower, const struct lth_node *node, struct lth_problem *out,
+			 struct lth_problem_values *out_values)
+{
+	lth_value_id x = node->inputs[0];
+	const lth_dim *strides = lth_lower_strides(lower, x);
+	enum lth_dtype compute = lth_compute_dtype(lth_value_dtype(lower, x));
+	struct lth_pool *pool = &out->pool;
+	struct lth_window window;
+	place(lth_lower_graph(lower), node, &window);
+	if (!lth_is_float(compute) || window.spatial > LTH_MAX_SPATIAL || has_indices(node) ||
+	    (!is_max(node) && !is_average(node)))
+		return false;
+	pool->x = lth_operand_of(lower, x);
+	pool->kind = is_max(node)                                                     ? LTH_POOL_MAX
+		     : !is_global(node) && lth_op_int(node, "count_include_pad") != 0 ? LTH_POOL_AVERAGE_PADDED
+										      : LTH_POOL_AVERAGE;
+	pool->spatial = window.spatial;
+	pool->batch = lth_extent_dim(lower, x, 0);
+	pool->channels = lth_extent_dim(lower, x, 1);
+	pool->x_batch_stride = strides[0];
+	pool->x_channel_stride = strides[1];
+	for (uint32_t i = 0; i < window.spatial; i++) {
+		pool->in[i] = window.in[i];
+		pool->out[i] = window.out[i];
+		pool->kernel[i] = window.kernel[i];
+		pool->pad[i] = window.begin[i];
+		pool->pad_end[i] = window.end[i];
+		pool->stride[i] = window.stride[i];
+		pool->dilation[i] = window.dilation[i];
+		pool->x_stride[i] = strides[i + 2];
+	}
+	out->kind = LTH_PROBLEM_POOL;
+	out->compute = compute;
+	out_values->x = x;
+	return true;
+}
 
-const struct lth_op_impl lth_impl_global_pool = {
-	.infer = infer_pool, .element = pool_element, .reduction = pool_reduction, .stage = pool_stage};
+const struct lth_op_impl lth_impl_pool = {.infer = infer_pool,
+					  .element = pool_element,
+					  .reduction = pool_reduction,
+					  .stage = pool_stage,
+					  .problem = pool_problem};
+
+const struct lth_op_impl lth_impl_global_pool = {.infer = infer_pool,
+						 .element = pool_element,
+						 .reduction = pool_reduction,
+						 .stage = pool_stage,
+						 .problem = pool_problem};
