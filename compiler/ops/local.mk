@@ -31,4 +31,6 @@ noinst_LIBRARIES += %D%/libops.a
 	%D%/window.h \
 	%D%/composite.c \
 	%D%/recurrent.c \
+	%D%/irregular.c \
+	%D%/resize.c \
 	%D%/pending.c
