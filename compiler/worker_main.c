@@ -1,5 +1,6 @@
 /* lathe-worker: the process of the daemon's pool. The loop is in compiler/worker/, the work in compiler/compile.c. */
 #include "compiler/compile.h"
+#include "compiler/memory/plan/plan_json.h"
 #include "compiler/worker/worker.h"
 
 int main(int argc, char **argv)
@@ -8,6 +9,8 @@ int main(int argc, char **argv)
 		.describe = lth_describe,
 		.compile = lth_compile,
 		.free_result = lth_compile_result_free,
+		.plan = lth_plan_job,
+		.plan_check = lth_plan_check_job,
 	};
 	return lth_worker_main(argc, argv, &functions);
 }

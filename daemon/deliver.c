@@ -122,18 +122,6 @@ static struct lth_request *request_of(struct lth_waiter *waiter)
 	return (struct lth_request *)(void *)((char *)waiter - offsetof(struct lth_request, waiter));
 }
 
-static void on_timer_closed(uv_handle_t *timer)
-{
-	free(timer);
-}
-
-void lth_request_stop_timer(struct lth_request *request)
-{
-	if (request->timer)
-		uv_close((uv_handle_t *)request->timer, on_timer_closed);
-	request->timer = NULL;
-}
-
 static void wake(struct lth_waiter *waiter, struct lth_job *job)
 {
 	struct lth_request *request = request_of(waiter);
@@ -162,16 +150,6 @@ static void want_handle(struct lth_request *request)
 {
 	request->wants_handle = true;
 	lth_jobs_give_handle(request->server->jobs, request->waiter.job);
-}
-
-static void start_timer(struct lth_request *request, int64_t seconds, uv_timer_cb callback)
-{
-	request->timer = calloc(1, sizeof(*request->timer));
-	if (!request->timer)
-		return; /* then it waits to the end */
-	uv_timer_init(request->server->loop, request->timer);
-	request->timer->data = request;
-	uv_timer_start(request->timer, callback, (uint64_t)seconds * 1000, 0);
 }
 
 static void on_patience_over(uv_timer_t *timer)
@@ -207,7 +185,7 @@ void lth_deliver_submit(struct lth_request *request, struct lth_job_spec *spec)
 	lth_jobs_wait(server->jobs, job, &request->waiter);
 	lth_request_suspend(request);
 	if (prefer.wait_seconds > 0)
-		start_timer(request, prefer.wait_seconds, on_patience_over);
+		lth_request_start_timer(request, (uint64_t)prefer.wait_seconds * 1000, on_patience_over);
 	else if (prefer.respond_async || prefer.wait_seconds == 0)
 		want_handle(request);
 	lth_jobs_schedule(server->jobs);
@@ -234,6 +212,6 @@ void lth_deliver_when_done(struct lth_request *request, struct lth_job *job, int
 		request->waiter.is_watcher = true;
 		lth_jobs_wait(request->server->jobs, job, &request->waiter);
 		lth_request_suspend(request);
-		start_timer(request, seconds, on_long_poll_over);
+		lth_request_start_timer(request, (uint64_t)seconds * 1000, on_long_poll_over);
 	}
 }

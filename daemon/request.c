@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { DRAIN_BYTES = 1 << 20 };
+enum { DRAIN_BYTES = 1 << 20, EARLY_MS = 10000 };
 
 struct lth_watcher {
 	uv_poll_t poll;
@@ -49,6 +49,7 @@ static void on_disconnect(uv_poll_t *poll, int status, int events)
 	stop_watching(request);
 	lth_request_stop_timer(request);
 	request->gone = true;
+	request->early = false;
 	lth_jobs_leave(request->server->jobs, &request->waiter);
 	if (request->working)
 		return; /* its work ends first */
@@ -96,6 +97,64 @@ void lth_request_resume(struct lth_request *request)
 	request->suspended = false;
 	MHD_resume_connection(request->connection);
 	lth_server_kick(request->server);
+}
+
+static void on_timer_closed(uv_handle_t *timer)
+{
+	free(timer);
+}
+
+void lth_request_stop_timer(struct lth_request *request)
+{
+	if (request->timer)
+		uv_close((uv_handle_t *)request->timer, on_timer_closed);
+	request->timer = NULL;
+}
+
+void lth_request_start_timer(struct lth_request *request, uint64_t ms, uv_timer_cb callback)
+{
+	request->timer = calloc(1, sizeof(*request->timer));
+	if (!request->timer)
+		return;
+	uv_timer_init(request->server->loop, request->timer);
+	request->timer->data = request;
+	uv_timer_start(request->timer, callback, ms, 0);
+}
+
+/* --- requests that came before the first worker was ready */
+static void on_still_early(uv_timer_t *timer)
+{
+	struct lth_request *request = timer->data;
+	struct lth_diag diag = {0};
+	lth_request_stop_timer(request);
+	request->early = false;
+	lth_diag_fail(&diag, LTH_BUSY, "workers", NULL, "try again", "no worker has introduced itself yet");
+	lth_reply_problem(request, &diag, NULL);
+	lth_request_resume(request);
+}
+
+bool lth_request_has_description(struct lth_request *request)
+{
+	if (request->server->description.root)
+		return true;
+	request->early = true;
+	lth_request_suspend(request);
+	lth_request_start_timer(request, EARLY_MS, on_still_early);
+	return false;
+}
+
+void lth_request_wake_early(struct lth_server *server)
+{
+	for (struct lth_connection *socket = server->connections; socket; socket = socket->next) {
+		struct lth_request *request = socket->request;
+		if (!request || !request->early)
+			continue;
+		request->early = false;
+		lth_request_stop_timer(request);
+		request->route->handler(request);
+		if (request->response)
+			lth_request_resume(request);
+	}
 }
 
 /* --- work in the thread pool */

@@ -259,10 +259,11 @@ void lth_route_compile(struct lth_request *request)
 {
 	struct lth_server *server = request->server;
 	struct lth_diag diag = {0};
-	struct compile *compile = server->description.root ? calloc(1, sizeof(*compile)) : NULL;
+	if (!lth_request_has_description(request))
+		return;
+	struct compile *compile = calloc(1, sizeof(*compile));
 	if (!compile) {
-		lth_diag_fail(&diag, server->description.root ? LTH_OUT_OF_MEMORY : LTH_BUSY, "workers", NULL, "try again",
-			      "no worker has introduced itself yet");
+		lth_diag_fail(&diag, LTH_OUT_OF_MEMORY, "request", NULL, NULL, "a compile");
 		lth_reply_problem(request, &diag, NULL);
 		return;
 	}

@@ -10,13 +10,9 @@
 
 static void reply_table(struct lth_request *request, const char *name)
 {
-	struct lth_diag diag = {0};
-	json_t *table = json_object_get(request->server->description.root, name);
-	if (!request->server->description.root) {
-		lth_diag_fail(&diag, LTH_BUSY, "workers", NULL, "try again", "no worker has introduced itself yet");
-		lth_reply_problem(request, &diag, NULL);
+	if (!lth_request_has_description(request))
 		return;
-	}
+	json_t *table = json_object_get(request->server->description.root, name);
 	lth_reply_json(request, 200, json_pack("{s:s, s:O}", "build", request->server->description.build, name,
 					       table ? table : json_null()));
 }

@@ -72,6 +72,10 @@ static void on_room(void *context)
 {
 	struct lth_server *server = context;
 	unsigned idle;
+	if (server->description_is_new) {
+		server->description_is_new = false;
+		lth_request_wake_early(server);
+	}
 	lth_jobs_schedule(server->jobs);
 	lth_pool_count(server->pool, &idle, NULL);
 	server->metrics.values[LTH_METRIC_WORKERS_READY] = idle;
@@ -84,6 +88,7 @@ static bool on_description(void *context, const char *text, size_t size)
 	char line[1024];
 	if (lth_description_load(&server->description, text, size, &diag) == LTH_OK) {
 		lth_log_event(&server->log, LTH_LOG_INFO, NULL, "description", "build", server->description.build, NULL);
+		server->description_is_new = true; /* whoever waits for it is woken when the worker is ready */
 		return true;
 	}
 	lth_log_event(&server->log, LTH_LOG_ERROR, NULL, "description-refused", "problem",

@@ -50,7 +50,7 @@ struct lth_server {
 	struct lth_connection *connections;
 	int listen_fd;
 	unsigned port;
-	bool loopback, draining, stopping, pool_closed, evicting;
+	bool loopback, draining, stopping, pool_closed, evicting, description_is_new;
 	uint64_t drain_until_ns, started_ns;
 	uv_poll_t http_poll;
 	uv_timer_t http_timer, sweep_timer;
@@ -68,6 +68,7 @@ struct lth_request {
 	char argument[160]; /* what stood for `*` in the path */
 	uint64_t started_ns, body_bytes, body_limit;
 	bool head, dispatched, suspended, gone, working;
+	bool early; /* waits for the first worker to introduce itself */
 	enum lth_body body;
 	bool body_is_json;
 	struct lth_spool spool; /* a raw body */
@@ -95,6 +96,9 @@ void lth_server_kick(struct lth_server *server);
 void lth_server_stop(struct lth_server *server);
 
 /* --- request.c */
+/* One timer a request. Without memory for it there is none: the request waits for what it waits for. */
+void lth_request_start_timer(struct lth_request *request, uint64_t ms, uv_timer_cb callback);
+void lth_request_stop_timer(struct lth_request *request);
 void lth_request_suspend(struct lth_request *request); /* until lth_request_resume; watches for a client that leaves */
 void lth_request_resume(struct lth_request *request);  /* a reply must have been set, unless the client is gone */
 /* Runs `work` in the thread pool with the request suspended, then `after` on the loop, which replies or goes on waiting. */
@@ -110,6 +114,11 @@ void lth_request_client(const struct lth_request *request, char *out_name, size_
 /* The traceparent header, if it is well formed; else empty. */
 void lth_request_trace(const struct lth_request *request, char *out_trace, size_t size);
 bool lth_request_wants_no_cache(const struct lth_request *request);
+
+/* True when a worker has introduced itself. Else the request waits for that (then its handler is called again), or is
+ * refused once it has waited long. */
+bool lth_request_has_description(struct lth_request *request);
+void lth_request_wake_early(struct lth_server *server);
 
 /* --- reply.c: each sets the request's reply; headers may be added afterwards */
 void lth_reply_bytes(struct lth_request *request, unsigned status, const char *type, char *bytes, size_t size); /* takes */
@@ -142,6 +151,5 @@ json_t *lth_job_json(const struct lth_job *job);
 void lth_deliver_submit(struct lth_request *request, struct lth_job_spec *spec);
 /* The job's end as a reply, now or within some seconds; else 202 with its state. */
 void lth_deliver_when_done(struct lth_request *request, struct lth_job *job, int64_t seconds);
-void lth_request_stop_timer(struct lth_request *request);
 
 #endif

@@ -10,6 +10,7 @@ http_tests = \
 	%D%/compile-and-cache \
 	%D%/deadlines \
 	%D%/disk-full \
+	%D%/early-requests \
 	%D%/eviction \
 	%D%/job-events \
 	%D%/jobs-survive \
