@@ -177,11 +177,52 @@ static void evaluate(struct lth_rewrite *rewrite, lth_node_id id, struct lth_dia
 					      "%s", attempt->found);
 }
 
+static lth_region_id region_attr(const struct lth_node *node, const char *name)
+{
+	const struct lth_attr *attr = lth_node_attr(node, name);
+	return attr && attr->kind == LTH_ATTR_REGION ? attr->id : LTH_NONE;
+}
+
+/* An If that always takes one arm becomes what the arm holds. */
+static bool inline_arm(struct lth_rewrite *rewrite, lth_node_id id)
+{
+	struct lth_graph *graph = rewrite->graph;
+	double condition;
+	if (!lth_constant_number(graph, graph->nodes[id].inputs[0], &condition))
+		return false;
+	lth_region_id arm = region_attr(&graph->nodes[id], condition != 0 ? "then_branch" : "else_branch");
+	lth_region_id other = region_attr(&graph->nodes[id], condition != 0 ? "else_branch" : "then_branch");
+	uint32_t num_outputs = graph->nodes[id].num_outputs;
+	if (arm == LTH_NONE || graph->regions[arm].num_outputs < num_outputs)
+		return false;
+	const lth_value_id *results = lth_arena_memdup(graph->arena, graph->regions[arm].outputs,
+						       num_outputs * sizeof(*results));
+	if (!results)
+		return false;
+	lth_rewrite_inline(rewrite, arm);
+	if (other != LTH_NONE)
+		lth_graph_clear_region(graph, other);
+	for (uint32_t k = 0; k < num_outputs; k++) {
+		if (graph->nodes[id].outputs[k] == LTH_NONE || !lth_rewrite_unpin(rewrite, k))
+			continue;
+		rewrite->uses[results[k]] += 1; /* until the If is gone */
+		lth_rewrite_replace(rewrite, graph->nodes[id].outputs[k], results[k]);
+		rewrite->uses[results[k]] -= 1;
+	}
+	lth_graph_delete_node(graph, id);
+	lth_rewrite_consumed(rewrite);
+	return true;
+}
+
 static void fold_node(struct lth_rewrite *rewrite, lth_node_id id, void *data)
 {
 	struct folder *folder = data;
 	const struct lth_graph *graph = rewrite->graph;
 	const struct lth_node *node = &graph->nodes[id];
+	if (node->op->kind == LTH_OP_CONTROL && strcmp(node->op->name, "If") == 0) {
+		inline_arm(rewrite, id);
+		return;
+	}
 	if (!can_evaluate(node->op) || lth_op_id(node->op) == LTH_OP_ID_Identity)
 		return;
 	if (fold_contents(rewrite, id))

@@ -323,6 +323,35 @@ bool lth_rewrite_unpin(struct lth_rewrite *rewrite, uint32_t index)
 	return id != LTH_NONE;
 }
 
+void lth_rewrite_inline(struct lth_rewrite *rewrite, lth_region_id inner)
+{
+	struct lth_graph *graph = rewrite->graph;
+	struct lth_region *from = &graph->regions[inner], *to = &graph->regions[rewrite->region];
+	lth_node_id *nodes = lth_arena_grow(graph->arena, to->nodes, &to->cap_nodes, to->num_nodes + from->num_nodes,
+					    sizeof(*nodes));
+	if (!nodes) {
+		exhausted(rewrite);
+		return;
+	}
+	to->nodes = nodes;
+	memmove(nodes + rewrite->position + from->num_nodes, nodes + rewrite->position,
+		(to->num_nodes - rewrite->position) * sizeof(*nodes));
+	memcpy(nodes + rewrite->position, from->nodes, from->num_nodes * sizeof(*nodes));
+	for (uint32_t i = 0; i < from->num_nodes; i++)
+		graph->nodes[from->nodes[i]].region = rewrite->region;
+	to->num_nodes += from->num_nodes;
+	rewrite->position += from->num_nodes;
+	for (uint32_t k = 0; k < from->num_outputs; k++) {
+		rewrite->uses[from->outputs[k]]--;
+		rewrite->pinned[from->outputs[k]] = false;
+	}
+	for (lth_region_id r = 0; r < graph->num_regions; r++) /* those that another region gives back, too, stay so */
+		for (uint32_t k = 0; k < graph->regions[r].num_outputs && r != inner; k++)
+			rewrite->pinned[graph->regions[r].outputs[k]] = true;
+	from->num_nodes = from->num_outputs = 0;
+	rewrite->changes++;
+}
+
 void lth_rewrite_consumed(struct lth_rewrite *rewrite)
 {
 	const struct lth_node *node = &rewrite->graph->nodes[rewrite->node];

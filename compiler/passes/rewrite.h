@@ -51,6 +51,10 @@ bool lth_rewrite_unpin(struct lth_rewrite *rewrite, uint32_t index);
 /* The visited node is gone (its outputs have got another definition): its inputs have a reader less. */
 void lth_rewrite_consumed(struct lth_rewrite *rewrite);
 
+/* The nodes of a region of the visited node (already walked) move in front of it, into its own region. What the region
+ * gave back is pinned no more. */
+void lth_rewrite_inline(struct lth_rewrite *rewrite, lth_region_id region);
+
 /* Input `index` of the visited node reads `to` from now on. */
 void lth_rewrite_set_input(struct lth_rewrite *rewrite, uint32_t index, lth_value_id to);
 
