@@ -223,7 +223,12 @@ static void fold_node(struct lth_rewrite *rewrite, lth_node_id id, void *data)
 		inline_arm(rewrite, id);
 		return;
 	}
-	if (!can_evaluate(node->op) || lth_op_id(node->op) == LTH_OP_ID_Identity)
+	if (lth_op_id(node->op) == LTH_OP_ID_Identity) {
+		if (graph->values[node->inputs[0]].def == LTH_DEF_CONSTANT)
+			lth_rewrite_replace(rewrite, node->outputs[0], node->inputs[0]);
+		return;
+	}
+	if (!can_evaluate(node->op))
 		return;
 	if (fold_contents(rewrite, id))
 		return;

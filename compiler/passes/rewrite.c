@@ -173,17 +173,18 @@ static void delete_if_dead(struct lth_rewrite *rewrite, lth_node_id id)
 			release(rewrite, node->inputs[k], 0);
 }
 
-/* Regions give back a new value with the old one's name, which the visited node defines as an Identity of `to`. */
-static void keep_as_identity(struct lth_rewrite *rewrite, lth_value_id from, lth_value_id to)
+/* Regions give back a new value with the old one's name; other readers keep the old one. LTH_NONE on failure. */
+static lth_value_id split_output(struct lth_rewrite *rewrite, lth_value_id from)
 {
 	struct lth_graph *graph = rewrite->graph;
 	struct lth_type type = graph->values[from].type;
 	lth_value_id output = lth_graph_value(graph, graph->values[from].name, &type);
 	if (output == LTH_NONE || !cover_values(rewrite)) {
 		exhausted(rewrite);
-		return;
+		return LTH_NONE;
 	}
 	lth_graph_exchange_names(graph, from, output);
+	graph->values[output].contents = graph->values[from].contents;
 	for (lth_region_id r = 0; r < graph->num_regions; r++)
 		for (uint32_t k = 0; k < graph->regions[r].num_outputs; k++)
 			if (graph->regions[r].outputs[k] == from) {
@@ -193,40 +194,63 @@ static void keep_as_identity(struct lth_rewrite *rewrite, lth_value_id from, lth
 			}
 	rewrite->pinned[from] = false;
 	rewrite->pinned[output] = true;
+	return output;
+}
+
+static uint32_t region_readings(const struct lth_graph *graph, lth_value_id value)
+{
+	uint32_t count = 0;
+	for (lth_region_id r = 0; r < graph->num_regions; r++)
+		for (uint32_t k = 0; k < graph->regions[r].num_outputs; k++)
+			count += graph->regions[r].outputs[k] == value;
+	return count;
+}
+
+/* The visited node becomes an Identity of `to` for the regions; all others read `to` itself. */
+static bool keep_as_identity(struct lth_rewrite *rewrite, lth_value_id from, lth_value_id to)
+{
+	struct lth_graph *graph = rewrite->graph;
+	const struct lth_node *old = &graph->nodes[rewrite->node];
+	if (lth_op_id(old->op) == LTH_OP_ID_Identity && old->inputs[0] == to &&
+	    region_readings(graph, from) == rewrite->uses[from])
+		return false;
+	lth_value_id output = split_output(rewrite, from);
+	if (output == LTH_NONE)
+		return false;
 	struct lth_node *node = &graph->nodes[rewrite->node];
 	struct lth_value *value = &graph->values[output];
 	value->def = LTH_DEF_NODE;
 	value->def_id = rewrite->node;
 	value->def_index = 0;
-	value->contents = graph->values[from].contents;
 	graph->values[from].def = LTH_DEF_DELETED;
 	node->outputs[0] = output;
 	lth_rewrite_become(rewrite, LTH_OP_ID_Identity, &to, 1, NULL, 0);
 	rewrite->uses[to] += rewrite->uses[from];
 	rewrite->uses[from] = 0;
 	rewrite->forward[from] = to;
+	return true;
 }
 
-void lth_rewrite_replace(struct lth_rewrite *rewrite, lth_value_id from, lth_value_id to)
+bool lth_rewrite_replace(struct lth_rewrite *rewrite, lth_value_id from, lth_value_id to)
 {
 	struct lth_graph *graph = rewrite->graph;
 	assert(graph->values[from].def == LTH_DEF_NODE && from != to);
 	lth_node_id id = graph->values[from].def_id;
-	rewrite->changes++;
 	if (rewrite->pinned[from]) {
 		if (!may_stand_for_output(rewrite, from, to)) {
 			assert(id == rewrite->node && graph->values[from].def_index == 0);
-			keep_as_identity(rewrite, from, to);
-			return;
+			return keep_as_identity(rewrite, from, to);
 		}
 		lth_graph_exchange_names(graph, from, to);
 		rewrite->pinned[to] = true;
 		rewrite->pinned[from] = false;
 	}
+	rewrite->changes++;
 	rewrite->uses[to] += rewrite->uses[from];
 	rewrite->uses[from] = 0;
 	rewrite->forward[from] = to;
 	delete_if_dead(rewrite, id);
+	return true;
 }
 
 /* Types may be known better than a pass knows them; what is known of contents must not get lost. */
@@ -300,26 +324,17 @@ void lth_rewrite_become(struct lth_rewrite *rewrite, enum lth_op_id op, const lt
 bool lth_rewrite_unpin(struct lth_rewrite *rewrite, uint32_t index)
 {
 	struct lth_graph *graph = rewrite->graph;
-	lth_value_id pinned = graph->nodes[rewrite->node].outputs[index];
-	if (!rewrite->pinned[pinned])
+	lth_value_id value = graph->nodes[rewrite->node].outputs[index];
+	if (!rewrite->pinned[value])
 		return true;
-	struct lth_type type = graph->values[pinned].type;
-	lth_value_id fresh = lth_graph_value(graph, graph->values[pinned].name, &type);
-	if (fresh == LTH_NONE || !cover_values(rewrite)) {
-		exhausted(rewrite);
+	lth_value_id output = split_output(rewrite, value);
+	if (output == LTH_NONE)
 		return false;
-	}
-	struct lth_value *value = &graph->values[fresh];
-	value->contents = graph->values[pinned].contents;
-	value->def = LTH_DEF_NODE;
-	value->def_id = rewrite->node;
-	value->def_index = index;
-	graph->nodes[rewrite->node].outputs[index] = fresh;
 	lth_node_id id = lth_graph_insert(graph, rewrite->region, rewrite->position + 1, &lth_ops[LTH_OP_ID_Identity],
-					  graph->values[pinned].name, &fresh, 1, &pinned, 1, NULL, 0);
+					  graph->values[output].name, &value, 1, &output, 1, NULL, 0);
 	if (id == LTH_NONE)
 		exhausted(rewrite);
-	rewrite->uses[fresh] = 1;
+	rewrite->uses[value]++;
 	return id != LTH_NONE;
 }
 

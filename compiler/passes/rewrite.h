@@ -31,8 +31,9 @@ typedef void (*lth_visit_fn)(struct lth_rewrite *rewrite, lth_node_id node, void
 LTH_MUST_CHECK enum lth_code lth_rewrite_run(struct lth_graph *graph, lth_visit_fn visit, void *context,
 					     struct lth_diag *diag, uint32_t *out_changes);
 
-/* All readers of `from` (an output of the visited node) will read `to`. A node without used outputs is deleted. */
-void lth_rewrite_replace(struct lth_rewrite *rewrite, lth_value_id from, lth_value_id to);
+/* All readers of `from` (an output of the visited node) will read `to`. A node without used outputs is deleted. False if
+ * there was nothing to change: an Identity of `to` that only regions read. */
+bool lth_rewrite_replace(struct lth_rewrite *rewrite, lth_value_id from, lth_value_id to);
 
 /* A new node before the visited one, with one output whose type inference gives; named after the visited node and
  * `suffix`. Returns the output; LTH_NONE on failure (sticky). */
@@ -44,8 +45,8 @@ lth_value_id lth_rewrite_insert(struct lth_rewrite *rewrite, enum lth_op_id op, 
 void lth_rewrite_become(struct lth_rewrite *rewrite, enum lth_op_id op, const lth_value_id *inputs,
 			uint32_t num_inputs, const struct lth_attr *attrs, uint32_t num_attrs);
 
-/* For a visited node that is about to be replaced altogether: a pinned output `index` gets an Identity of its own behind
- * the node, which from now on defines a fresh value that nothing pins. False on failure (sticky). */
+/* For a visited node that is about to be replaced altogether: output `index`, if pinned, is given back through an
+ * Identity behind the node from now on, and pinned no more. False on failure (sticky). */
 bool lth_rewrite_unpin(struct lth_rewrite *rewrite, uint32_t index);
 
 /* The visited node is gone (its outputs have got another definition): its inputs have a reader less. */

@@ -23,13 +23,7 @@ static const struct {
 bool lth_simplify_to(struct lth_rewrite *rewrite, lth_node_id node, lth_value_id to)
 {
 	lth_value_id from = rewrite->graph->nodes[node].outputs[0];
-	/* An output of a region that only copies an input or a constant is as simple as it gets. */
-	const struct lth_node *copy = lth_producer(rewrite->graph, from, LTH_OP_ID_Identity);
-	if (copy && copy->inputs[0] == to && rewrite->pinned[from] && rewrite->graph->values[to].def != LTH_DEF_NODE)
-		return false;
-	uint32_t before = rewrite->changes;
-	lth_rewrite_replace(rewrite, from, to);
-	return rewrite->changes > before;
+	return lth_rewrite_replace(rewrite, from, to);
 }
 
 bool lth_is_number(const struct lth_rewrite *rewrite, lth_value_id value, double expected, double relative)

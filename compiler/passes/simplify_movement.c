@@ -27,11 +27,6 @@ bool simplify_identity(struct lth_rewrite *rewrite, lth_node_id id)
 {
 	const struct lth_node *node = &rewrite->graph->nodes[id];
 	lth_value_id input = node->inputs[0], output = node->outputs[0];
-	/* Behind an Identity that must stay because a region gives its output back, others read past it all the same. */
-	if (rewrite->pinned[output] &&
-	    (rewrite->graph->values[input].def != LTH_DEF_NODE || rewrite->pinned[input] ||
-	     rewrite->graph->nodes[rewrite->graph->values[input].def_id].region != node->region))
-		return false;
 	if (lth_rewrite_value(rewrite, input)->type.kind == LTH_TYPE_TENSOR &&
 	    !lth_same_type(rewrite->graph, input, output))
 		return false;

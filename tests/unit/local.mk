@@ -32,3 +32,10 @@ check_PROGRAMS += %D%/test_orient
 %C%_test_orient_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 %C%_test_orient_LDADD = compiler/memory/plan/libplan.a runtime/base/libbase.a $(CHECK_LIBS)
 TESTS += %D%/test_orient
+check_PROGRAMS += %D%/test_passes
+%C%_test_passes_SOURCES = %D%/test_passes.c
+%C%_test_passes_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+%C%_test_passes_LDADD = compiler/passes/libpasses.a compiler/ops/libops.a compiler/lower/liblower.a compiler/ops/libops.a \
+	compiler/ir/libir.a runtime/program/libprogram.a runtime/base/libsha256.a runtime/base/libbase.a \
+	$(CHECK_LIBS) $(CRYPTO_LIBS) -lm
+TESTS += %D%/test_passes
