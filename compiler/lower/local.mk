@@ -8,6 +8,7 @@ noinst_LIBRARIES += %D%/liblower.a
 	%D%/group.c %D%/kernel.h %D%/lower.h %D%/lower_group.h \
 	%D%/map.c \
 	%D%/nest.c \
+	%D%/packed.c \
 	%D%/parallel.c \
 	%D%/read.c \
 	%D%/reduce.c \

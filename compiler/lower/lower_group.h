@@ -39,6 +39,10 @@ bool lth_lower_in_group(const struct lth_lower *lower, lth_value_id value);
 enum lth_code lth_lower_fail(struct lth_lower *lower, enum lth_code code, const struct lth_node *node,
 			     const char *what);
 
+/* packed.c: an element of a sub-byte buffer, in its compute type; byte number `byte` of a packed value. */
+lth_sx lth_packed_load(struct lth_sx_pool *pool, uint32_t buffer, enum lth_dtype dtype, lth_sx address);
+lth_sx lth_packed_byte(struct lth_lower *lower, lth_value_id value, lth_sx byte);
+
 /* From expressions to loop IR. An emitter knows the values of axes and stages in the scope it stands in. */
 struct lth_emitter {
 	struct lth_lower *lower;

@@ -21,7 +21,8 @@ static void body(void *context)
 		values[k] = lth_emit(&map->emitter, map->roots[2 * k].x);
 	for (uint32_t k = 0; k < map->num_outputs; k++) {
 		lth_value_id value = map->lower->group->outputs[k];
-		lth_emit_store(&map->emitter, map->operands[k], map->lower->graph->values[value].type.dtype,
+		enum lth_dtype memory = map->lower->graph->values[value].type.dtype;
+		lth_emit_store(&map->emitter, map->operands[k], lth_dtype_bits(memory) < 8 ? LTH_DTYPE_U8 : memory,
 			       map->roots[2 * k + 1].x, values[k]);
 	}
 }
@@ -114,17 +115,46 @@ static unsigned widest_bits(struct map *map)
 	return bits;
 }
 
+/* Outputs of sub-byte elements: one axis over whole bytes. */
+static void plan_packed(struct map *map)
+{
+	struct lth_lower *lower = map->lower;
+	struct lth_dims *dims = lower->graph->dims;
+	const struct lth_type type = lower->graph->values[lower->group->outputs[0]].type;
+	lth_dim each = lth_dim_const(dims, 8 / (int64_t)lth_dtype_bits(type.dtype));
+	map->nest.extents[0] = lth_dim_ceildiv(dims, lth_dim_product(dims, type.dims, type.rank), each);
+	map->nest.num_axes = 1;
+	map->num_outputs = lower->group->num_outputs;
+	lth_sx_set_axis(lower->pool, 0, map->nest.extents[0], 0);
+	for (uint32_t k = 0; k < map->num_outputs; k++) {
+		lth_value_id value = lower->group->outputs[k];
+		lth_sx byte = lth_sx_axis(lower->pool, 0);
+		if (lth_dtype_bits(lower->graph->values[value].type.dtype) != lth_dtype_bits(type.dtype)) {
+			lth_lower_fail(lower, LTH_UNSUPPORTED, NULL, "packed outputs of different widths in one group");
+			return;
+		}
+		map->roots[2 * k] = (struct lth_root){.x = lth_packed_byte(lower, value, byte)};
+		map->roots[2 * k + 1] = (struct lth_root){.x = byte, .is_address = true};
+		map->operands[k] = lth_lower_operand(lower, value, true);
+	}
+}
+
 enum lth_code lth_lower_map(struct lth_lower *lower, struct lth_kernel_spec *out)
 {
 	struct map map = {.lower = lower};
 	if (lower->group->num_outputs > LTH_MAX_ROOTS / 2)
 		return lth_lower_fail(lower, LTH_LIMIT_EXCEEDED, NULL, "a group with too many outputs");
 	lth_emitter_init(&map.emitter, lower);
-	plan_nest(&map);
-	build_roots(&map);
+	bool packed = lth_dtype_bits(lower->graph->values[lower->group->outputs[0]].type.dtype) < 8;
+	if (packed) {
+		plan_packed(&map);
+	} else {
+		plan_nest(&map);
+		build_roots(&map);
+	}
 	if (lower->code != LTH_OK || !lth_arena_ok(lower->arena))
 		return lower->code;
-	if (map.num_outputs == 1)
+	if (map.num_outputs == 1 && !packed)
 		lth_lower_mark_in_place(lower, map.roots[0].x, map.roots[1].x,
 					lower->graph->values[lower->group->outputs[0]].type.dtype, 1);
 	lth_nest_merge(lower, &map.nest, map.roots, 2 * map.num_outputs);

@@ -40,6 +40,11 @@ bool lth_lower_in_group(const struct lth_lower *lower, lth_value_id value)
 	return false;
 }
 
+static bool packed_dtype(enum lth_dtype dtype)
+{
+	return lth_dtype_bits(dtype) < 8;
+}
+
 uint32_t lth_lower_operand(struct lth_lower *lower, lth_value_id value, bool written)
 {
 	for (uint32_t i = 0; i < lower->num_operands; i++)
@@ -54,7 +59,8 @@ uint32_t lth_lower_operand(struct lth_lower *lower, lth_value_id value, bool wri
 		return 0;
 	lower->operands = operands;
 	operands[lower->num_operands] = (struct lth_kernel_operand){.value = value, .written = written};
-	uint32_t id = lth_loop_add_pointer(lower->fn, lower->graph->values[value].type.dtype, written);
+	enum lth_dtype memory = lower->graph->values[value].type.dtype;
+	uint32_t id = lth_loop_add_pointer(lower->fn, packed_dtype(memory) ? LTH_DTYPE_U8 : memory, written);
 	assert(id == lower->num_operands || !lth_arena_ok(lower->arena));
 	lower->num_operands++;
 	return id;
@@ -163,11 +169,6 @@ lth_sx lth_lower_address(struct lth_lower *lower, lth_value_id value, const lth_
 	return sum;
 }
 
-static bool packed_dtype(enum lth_dtype dtype)
-{
-	return lth_dtype_bits(dtype) < 8;
-}
-
 lth_sx lth_read(struct lth_lower *lower, lth_value_id value, const lth_sx *index)
 {
 	if (value == LTH_NONE || lower->code != LTH_OK)
@@ -202,12 +203,14 @@ lth_sx lth_read(struct lth_lower *lower, lth_value_id value, const lth_sx *index
 			lth_lower_fail(lower, LTH_UNSUPPORTED, node, "this form of the operator");
 		return x;
 	}
-	if (lth_compute_dtype(v->type.dtype) == LTH_NUM_DTYPES || packed_dtype(v->type.dtype)) {
+	if (lth_compute_dtype(v->type.dtype) == LTH_NUM_DTYPES) {
 		lth_lower_fail(lower, LTH_UNSUPPORTED, NULL, lth_dtype_text(v->type.dtype));
 		return LTH_SX_NONE;
 	}
 	uint32_t operand = lth_lower_operand(lower, value, false);
-	return lth_sx_load(lower->pool, operand, v->type.dtype, lth_lower_address(lower, value, index));
+	lth_sx address = lth_lower_address(lower, value, index);
+	return packed_dtype(v->type.dtype) ? lth_packed_load(lower->pool, operand, v->type.dtype, address)
+					   : lth_sx_load(lower->pool, operand, v->type.dtype, address);
 }
 
 lth_sx lth_result(struct lth_lower *lower, const struct lth_node *node, uint32_t stage, enum lth_dtype dtype)

@@ -311,6 +311,8 @@ lth_sx lth_sx_bitcast(struct lth_sx_pool *pool, lth_sx a, enum lth_dtype dtype)
 {
 	if (a == LTH_SX_NONE || pool->nodes[a].dtype == dtype)
 		return a;
+	if (pool->nodes[a].dtype == LTH_DTYPE_BOOL || dtype == LTH_DTYPE_BOOL) /* a byte in memory, a bit in registers */
+		return lth_sx_cast(pool, lth_sx_bitcast(pool, lth_sx_cast(pool, a, LTH_DTYPE_U8), LTH_DTYPE_U8), dtype);
 	return lth_sx_raw(pool, LTH_SCALAR_BITCAST, dtype, a, LTH_SX_NONE, LTH_SX_NONE);
 }
 
