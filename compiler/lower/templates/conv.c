@@ -22,25 +22,27 @@ static lth_dim per_group(struct lth_dims *dims, lth_dim channels, int64_t groups
 	return lth_dim_floordiv(dims, channels, lth_dim_const(dims, groups));
 }
 
-static bool is_pointwise(struct lth_dims *dims, const struct lth_conv *conv)
-{
-	for (uint32_t axis = 0; axis < conv->spatial; axis++)
-		if (!lth_t_is(dims, conv->kernel[axis], 1) || !lth_t_is(dims, conv->pad[axis], 0))
-			return false;
-	return true;
-}
-
-/* (out - 1) * stride + (kernel - 1) * dilation < in with no padding in front. */
+/* Without padding no tap ever falls outside; else (out - 1) * stride + (kernel - 1) * dilation < in may be provable. */
 static bool never_outside(struct lth_dims *dims, const struct lth_conv *conv, uint32_t axis)
 {
 	lth_dim one = lth_dim_const(dims, 1);
 	if (!lth_t_is(dims, conv->pad[axis], 0))
 		return false;
+	if (lth_t_is(dims, conv->pad_end[axis], 0))
+		return true;
 	lth_dim last = lth_dim_mul(dims, lth_dim_sub(dims, conv->out[axis], one), lth_dim_const(dims, conv->stride[axis]));
 	lth_dim reach = lth_dim_mul(dims, lth_dim_sub(dims, conv->kernel[axis], one),
 				    lth_dim_const(dims, conv->dilation[axis]));
 	lth_dim need = lth_dim_add(dims, lth_dim_add(dims, last, reach), one);
 	return need != LTH_DIM_NONE && lth_dim_le(dims, need, conv->in[axis]) == LTH_YES;
+}
+
+static bool is_pointwise(struct lth_dims *dims, const struct lth_conv *conv)
+{
+	for (uint32_t axis = 0; axis < conv->spatial; axis++)
+		if (!lth_t_is(dims, conv->kernel[axis], 1) || !never_outside(dims, conv, axis))
+			return false;
+	return true;
 }
 
 static bool conv_pack(struct lth_dims *dims, const struct lth_machine *machine, const struct lth_problem *problem,

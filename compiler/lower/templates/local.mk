@@ -1,10 +1,15 @@
 # Templates are part of liblower.
 compiler_lower_liblower_a_SOURCES += \
 	%D%/build.c \
+	%D%/cells.c %D%/cells.h \
 	%D%/conv.c \
+	%D%/depthwise.c \
 	%D%/gemm.c \
 	%D%/internal.h \
 	%D%/pack.c \
 	%D%/panels.c \
+	%D%/pool.c \
+	%D%/recurrent.c \
 	%D%/template.c %D%/template.h %D%/templates.def \
-	%D%/tiles.c
+	%D%/tiles.c \
+	%D%/windows.c %D%/windows.h

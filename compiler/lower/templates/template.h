@@ -96,7 +96,7 @@ struct lth_gemm {
 };
 
 /* Convolution in 1 to 3 dimensions and its transpose. Kernel, stride and dilation are by spatial axis; `pad` is what
- * stands before the first element (the caller resolves auto_pad). Epilogue index: (n, oc, spatial..).
+ * stands before the first element and `pad_end` behind the last (the caller resolves auto_pad and output_shape). Epilogue index: (n, oc, spatial..).
  * Weights: [oc][ic / groups][kernel..]; of the transpose [ic][oc / groups][kernel..]; any strides. */
 struct lth_conv {
 	struct lth_operand x, w;
@@ -105,7 +105,7 @@ struct lth_conv {
 	int64_t groups;
 	lth_dim batch, in_channels, out_channels; /* in all groups */
 	lth_dim in[LTH_MAX_SPATIAL], out[LTH_MAX_SPATIAL], kernel[LTH_MAX_SPATIAL];
-	lth_dim pad[LTH_MAX_SPATIAL];
+	lth_dim pad[LTH_MAX_SPATIAL], pad_end[LTH_MAX_SPATIAL];
 	int64_t stride[LTH_MAX_SPATIAL], dilation[LTH_MAX_SPATIAL];
 	lth_dim x_batch_stride, x_channel_stride, x_stride[LTH_MAX_SPATIAL];
 	lth_dim w_out_stride, w_in_stride, w_stride[LTH_MAX_SPATIAL];

@@ -1,0 +1,271 @@
+/* See windows.h. The order is rows of tiles, tiles of a row, channels: the channel loop is the inner one, so that a tile's
+ * input stays in the first-level cache and its pointers are computed once. Full tiles go to the epilogue straight from
+ * registers; tiles that hang over the edge through a small buffer. */
+#include "compiler/lower/templates/windows.h"
+
+enum { DEAR_EPILOGUE = 10, MOST_INPUT_PIXELS = 56, MOST_PRELOADED_TAPS = 12 };
+
+unsigned lth_windows_lanes(struct lth_dims *dims, const struct lth_machine *machine, enum lth_dtype compute, lth_dim channels)
+{
+	unsigned lanes = lth_machine_lanes(machine, compute);
+	int64_t count, half = lanes / 2;
+	if (machine->vector_bytes == 64 && lth_dim_is_const(dims, channels, &count) && count < 8 * half &&
+	    (count - 1) % lanes < half)
+		return lanes / 2;
+	return lanes;
+}
+
+static int64_t reach(const struct lth_window_axis *axis, int64_t tile)
+{
+	return (tile - 1) * axis->stride + (axis->kernel - 1) * axis->dilation + 1;
+}
+
+/* Whether input position `at` of a tile is under the window of some output; bit t of the result: of output t. */
+static uint32_t users(const struct lth_window_axis *axis, unsigned tile, int64_t at)
+{
+	uint32_t out = 0;
+	for (unsigned t = 0; t < tile; t++) {
+		int64_t tap = at - (int64_t)t * axis->stride;
+		if (tap >= 0 && tap % axis->dilation == 0 && tap / axis->dilation < axis->kernel)
+			out |= 1u << t;
+	}
+	return out;
+}
+
+static int64_t used_positions(const struct lth_window_axis *axis, unsigned tile)
+{
+	int64_t count = 0;
+	for (int64_t at = 0; at < reach(axis, tile); at++)
+		count += users(axis, tile, at) != 0;
+	return count;
+}
+
+/* Of the tiles whose accumulators and input fit: the one that computes least beyond the edge, then the largest. */
+bool lth_windows_tile(struct lth_dims *dims, const struct lth_machine *machine, struct lth_windows *windows)
+{
+	int64_t rows = lth_t_likely(dims, windows->y.out), columns = lth_t_likely(dims, windows->x_axis.out);
+	double best = 0;
+	if (windows->y.kernel * windows->x_axis.kernel > LTH_MAX_WINDOW_TAPS)
+		return false;
+	for (unsigned ty = 1; ty <= 2; ty++)
+		for (unsigned tx = 1; tx <= 8; tx++) {
+			int64_t loads = used_positions(&windows->y, ty) * used_positions(&windows->x_axis, tx);
+			if (ty * tx > (machine->registers >= 32 ? 16 : 8) || reach(&windows->y, ty) > LTH_MAX_WINDOW_EXTENT ||
+			    reach(&windows->x_axis, tx) > LTH_MAX_WINDOW_EXTENT ||
+			    (loads > MOST_INPUT_PIXELS && ty * tx > 1))
+				continue;
+			double useful = (double)rows / (double)((rows + ty - 1) / ty * ty) * (double)columns /
+					(double)((columns + tx - 1) / tx * tx);
+			double work = (double)(ty * tx) * (double)(windows->y.kernel * windows->x_axis.kernel);
+			double score = useful * work / (work + (double)loads + 4);
+			if (score > best + 1e-9) {
+				best = score;
+				windows->tile_y = ty;
+				windows->tile_x = tx;
+			}
+		}
+	return best > 0;
+}
+
+/* The addresses of the tile's input pixels, row by row; those that no output uses are left out. */
+static void place_pixels(struct lth_windows *w, lth_lv image, lth_lv y0, lth_lv x0,
+			 lth_lv out[LTH_MAX_WINDOW_EXTENT][LTH_MAX_WINDOW_EXTENT])
+{
+	struct lth_loop_fn *fn = w->emit->fn;
+	lth_lv inside_x[LTH_MAX_WINDOW_EXTENT], offset_x[LTH_MAX_WINDOW_EXTENT];
+	for (int64_t ix = 0; ix < reach(&w->x_axis, w->tile_x); ix++) {
+		lth_lv x = t_add_const(fn, x0, ix);
+		inside_x[ix] = lth_t_inside(fn, x, w->x_in);
+		offset_x[ix] = t_mul(fn, x, w->x_step);
+	}
+	for (int64_t iy = 0; iy < reach(&w->y, w->tile_y); iy++) {
+		if (!users(&w->y, w->tile_y, iy))
+			continue;
+		lth_lv y = t_add_const(fn, y0, iy), inside_y = lth_t_inside(fn, y, w->y_in);
+		lth_lv row = lth_loop_offset(fn, image, t_mul(fn, y, w->y_step), w->x.memory);
+		for (int64_t ix = 0; ix < reach(&w->x_axis, w->tile_x); ix++) {
+			if (!users(&w->x_axis, w->tile_x, ix))
+				continue;
+			lth_lv pixel = lth_loop_offset(fn, row, offset_x[ix], w->x.memory);
+			out[iy][ix] = t_select(fn, t_and(fn, inside_y, inside_x[ix]), pixel, w->neutral);
+		}
+	}
+}
+
+static lth_lv load_pixel(struct lth_windows *w, lth_lv pixel, lth_lv channel, lth_lv mask)
+{
+	struct lth_loop_fn *fn = w->emit->fn;
+	if (w->multiplier == 1)
+		return lth_loop_load(fn, lth_loop_offset(fn, pixel, channel, w->x.memory), w->x.memory, w->lanes, mask);
+	lth_lv index = t_div(fn, lth_loop_ramp(fn, channel, w->lanes), lth_loop_i64(fn, w->multiplier));
+	return lth_loop_gather(fn, pixel, index, w->x.memory, mask);
+}
+
+static lth_lv combine(struct lth_windows *w, lth_lv acc, lth_lv value, lth_lv weight)
+{
+	struct lth_loop_fn *fn = w->emit->fn;
+	if (w->op == LTH_WINDOW_FMA)
+		return t_fma(fn, value, weight, acc);
+	return lth_loop_op2(fn, w->op == LTH_WINDOW_MAX ? LTH_SCALAR_MAX : LTH_SCALAR_ADD, acc, value);
+}
+
+static lth_lv load_weight(struct lth_windows *w, lth_lv block, int64_t tap)
+{
+	struct lth_loop_fn *fn = w->emit->fn;
+	lth_lv place = lth_loop_offset(fn, block, lth_loop_i64(fn, tap * w->lanes), w->weights_memory);
+	return lth_loop_load(fn, place, w->weights_memory, w->lanes, LTH_LV_NONE);
+}
+
+/* All windows of a tile for the channels from `channel` on. */
+static void reduce_tile(struct lth_windows *w, lth_lv pixels[LTH_MAX_WINDOW_EXTENT][LTH_MAX_WINDOW_EXTENT], lth_lv channel,
+			lth_lv mask, lth_lv *acc)
+{
+	struct lth_loop_fn *fn = w->emit->fn;
+	int64_t taps = w->y.kernel * w->x_axis.kernel;
+	bool weighted = w->op == LTH_WINDOW_FMA, preload = weighted && taps <= MOST_PRELOADED_TAPS;
+	lth_lv weights[LTH_MAX_WINDOW_TAPS], block = LTH_LV_NONE;
+	if (weighted)
+		block = lth_loop_offset(fn, w->weights, t_mul_const(fn, channel, taps), w->weights_memory);
+	for (int64_t tap = 0; preload && tap < taps; tap++)
+		weights[tap] = load_weight(w, block, tap);
+	for (int64_t iy = 0; iy < reach(&w->y, w->tile_y); iy++)
+		for (int64_t ix = 0; ix < reach(&w->x_axis, w->tile_x); ix++) {
+			uint32_t rows = users(&w->y, w->tile_y, iy), columns = users(&w->x_axis, w->tile_x, ix);
+			if (!rows || !columns)
+				continue;
+			lth_lv value = load_pixel(w, pixels[iy][ix], channel, mask);
+			for (unsigned i = 0; i < w->tile_y * w->tile_x; i++) {
+				unsigned ty = i / w->tile_x, tx = i % w->tile_x;
+				if (!(rows >> ty & 1) || !(columns >> tx & 1))
+					continue;
+				int64_t tap = (iy - ty * w->y.stride) / w->y.dilation * w->x_axis.kernel +
+					      (ix - tx * w->x_axis.stride) / w->x_axis.dilation;
+				lth_lv weight = !weighted ? LTH_LV_NONE : preload ? weights[tap] : load_weight(w, block, tap);
+				acc[i] = combine(w, acc[i], value, weight);
+			}
+		}
+}
+
+static void hand_over(struct lth_windows *w, lth_lv n, lth_lv y, lth_lv x, lth_lv channel, lth_lv value, lth_lv mask)
+{
+	const struct lth_epilogue *epilogue = w->emit->epilogue;
+	lth_lv index[4] = {n, channel, y, x};
+	if (w->finish)
+		value = w->finish(w, y, x, value);
+	if (w->one_dimension)
+		index[2] = x;
+	epilogue->apply(epilogue->context, 0, index, 1, value, w->lanes, mask);
+}
+
+/* A tile that hangs over the edge, or whose epilogue is dear: by way of the buffer, only the pixels that exist. */
+static void hand_over_buffered(struct lth_windows *w, lth_lv n, lth_lv y, lth_lv x, lth_lv channel, const lth_lv *acc,
+			       lth_lv mask)
+{
+	struct lth_loop_fn *fn = w->emit->fn;
+	lth_lv zero = lth_loop_i64(fn, 0);
+	for (unsigned i = 0; i < w->tile_y * w->tile_x; i++)
+		lth_loop_store(fn, lth_loop_offset(fn, w->buffer, lth_loop_i64(fn, (int64_t)i * w->lanes), w->compute), acc[i],
+			       w->compute, LTH_LV_NONE);
+	lth_lv rows = t_min(fn, lth_loop_i64(fn, w->tile_y), t_sub(fn, w->y_out, y));
+	lth_lv columns = t_min(fn, lth_loop_i64(fn, w->tile_x), t_sub(fn, w->x_out, x));
+	lth_lv ty = lth_loop_for(fn, zero, rows, 1, NULL, 0, NULL);
+	lth_lv tx = lth_loop_for(fn, zero, columns, 1, NULL, 0, NULL);
+	lth_lv at = t_mul_const(fn, t_add(fn, t_mul_const(fn, ty, w->tile_x), tx), w->lanes);
+	lth_lv value = lth_loop_load(fn, lth_loop_offset(fn, w->buffer, at, w->compute), w->compute, w->lanes, LTH_LV_NONE);
+	hand_over(w, n, t_add(fn, y, ty), t_add(fn, x, tx), channel, value, mask);
+	lth_loop_end_for(fn, NULL, 0, NULL);
+	lth_loop_end_for(fn, NULL, 0, NULL);
+}
+
+static lth_lv start_value(struct lth_windows *w, unsigned lanes)
+{
+	struct lth_loop_fn *fn = w->emit->fn;
+	lth_lv scalar = lth_loop_const_f(fn, w->compute, w->op == LTH_WINDOW_MAX ? -__builtin_inf() : 0.0);
+	return lanes == 1 ? scalar : lth_loop_splat(fn, scalar, lanes);
+}
+
+static void emit_tile(struct lth_windows *w, lth_lv n, lth_lv image, lth_lv y, lth_lv x)
+{
+	struct lth_loop_fn *fn = w->emit->fn;
+	lth_lv pixels[LTH_MAX_WINDOW_EXTENT][LTH_MAX_WINDOW_EXTENT], acc[LTH_MAX_WINDOW_TILE], mask = LTH_LV_NONE;
+	unsigned count = w->tile_y * w->tile_x;
+	bool dear = w->emit->epilogue->cost > DEAR_EPILOGUE;
+	place_pixels(w, image, t_sub(fn, t_mul_const(fn, y, w->y.stride), w->y_pad),
+		     t_sub(fn, t_mul_const(fn, x, w->x_axis.stride), w->x_pad), pixels);
+	lth_lv channel = lth_loop_for(fn, lth_loop_i64(fn, 0), w->num_channels, w->lanes, NULL, 0, NULL);
+	if (lth_dim_known_factor(w->emit->dims, w->channels) % w->lanes)
+		mask = lth_loop_mask(fn, t_sub(fn, w->num_channels, channel), w->lanes);
+	for (unsigned i = 0; i < count; i++)
+		acc[i] = start_value(w, w->lanes);
+	reduce_tile(w, pixels, channel, mask, acc);
+	if (!dear && count > 1) {
+		lth_lv full = t_and(fn, t_le(fn, t_add_const(fn, y, w->tile_y), w->y_out),
+				    t_le(fn, t_add_const(fn, x, w->tile_x), w->x_out));
+		lth_loop_if(fn, full);
+		for (unsigned i = 0; i < count; i++)
+			hand_over(w, n, t_add_const(fn, y, i / w->tile_x), t_add_const(fn, x, i % w->tile_x), channel, acc[i],
+				  mask);
+		lth_loop_else(fn, NULL, 0);
+	}
+	if (count > 1)
+		hand_over_buffered(w, n, y, x, channel, acc, mask);
+	else
+		hand_over(w, n, y, x, channel, acc[0], mask);
+	if (!dear && count > 1)
+		lth_loop_end_if(fn, NULL, 0, NULL);
+	lth_loop_end_for(fn, NULL, 0, NULL);
+}
+
+static void read_params(struct lth_windows *w)
+{
+	struct lth_emit *emit = w->emit;
+	w->y_in = lth_t_param(emit, w->y.in);
+	w->x_in = lth_t_param(emit, w->x_axis.in);
+	w->y_out = lth_t_param(emit, w->y.out);
+	w->x_out = lth_t_param(emit, w->x_axis.out);
+	w->y_pad = lth_t_stride(emit, w->y.pad);
+	w->x_pad = lth_t_stride(emit, w->x_axis.pad);
+	w->y_step = lth_t_param(emit, w->y.stride_elements);
+	w->x_step = lth_t_param(emit, w->x_axis.stride_elements);
+	w->num_channels = lth_t_param(emit, w->channels);
+}
+
+/* Scratch: the tile buffer, then as many neutral elements as a pixel has channels. */
+static void write_neutral(struct lth_windows *w)
+{
+	struct lth_emit *emit = w->emit;
+	struct lth_dims *dims = emit->dims;
+	struct lth_loop_fn *fn = emit->fn;
+	enum { BUFFER_BYTES = LTH_MAX_WINDOW_TILE * 64 };
+	w->buffer = lth_loop_scratch(fn);
+	w->neutral = lth_loop_offset(fn, w->buffer, lth_loop_i64(fn, BUFFER_BYTES), LTH_DTYPE_U8);
+	lth_lv channel = lth_loop_for(fn, lth_loop_i64(fn, 0), w->num_channels, w->lanes, NULL, 0, NULL);
+	lth_loop_store(fn, lth_loop_offset(fn, w->neutral, channel, w->x.memory), start_value(w, w->lanes), w->x.memory,
+		       LTH_LV_NONE);
+	lth_loop_end_for(fn, NULL, 0, NULL);
+	lth_dim padded = lth_dim_add(dims, w->channels, lth_dim_const(dims, w->lanes));
+	emit->scratch_bytes = lth_dim_add(dims, lth_dim_const(dims, BUFFER_BYTES), lth_dim_mul(dims, padded,
+					  lth_dim_const(dims, lth_dtype_bits(w->x.memory) / 8)));
+}
+
+void lth_windows_emit(struct lth_windows *w)
+{
+	struct lth_emit *emit = w->emit;
+	struct lth_dims *dims = emit->dims;
+	struct lth_loop_fn *fn = emit->fn;
+	read_params(w);
+	write_neutral(w);
+	lth_dim tile_rows = lth_dim_ceildiv(dims, w->y.out, lth_dim_const(dims, w->tile_y));
+	lth_lv rows = lth_t_param(emit, tile_rows), batch_step = lth_t_param(emit, w->x_batch_stride);
+	lth_lv unit = lth_loop_for(fn, lth_loop_begin(fn), lth_loop_end(fn), 1, NULL, 0, NULL);
+	lth_lv n = t_div(fn, unit, rows), y = t_mul_const(fn, t_rem(fn, unit, rows), w->tile_y);
+	lth_lv image = lth_loop_offset(fn, w->x.pointer, t_mul(fn, n, batch_step), w->x.memory);
+	lth_lv x = lth_loop_for(fn, lth_loop_i64(fn, 0), w->x_out, w->tile_x, NULL, 0, NULL);
+	emit_tile(w, n, image, y, x);
+	lth_loop_end_for(fn, NULL, 0, NULL);
+	lth_loop_end_for(fn, NULL, 0, NULL);
+	emit->units = lth_dim_mul(dims, w->batch, tile_rows);
+	lth_dim work = lth_dim_mul(dims, lth_dim_mul(dims, w->channels, w->x_axis.out),
+				   lth_dim_const(dims, 2 * w->tile_y * w->y.kernel * w->x_axis.kernel));
+	emit->min_units = lth_t_min_units(dims, work);
+}
