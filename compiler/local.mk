@@ -1,3 +1,4 @@
+include compiler/emit/local.mk
 include compiler/codegen/local.mk
 include compiler/lower/local.mk
 include compiler/memory/local.mk

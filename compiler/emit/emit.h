@@ -1,0 +1,58 @@
+/* From kernels, constants and a program to a native file. Linking is GNU ld as a child, in the compile's own work folder,
+ * with a fixed argument vector and a runtime that was linked ahead when Lathe was built (rt-so.o, rt-exe.o), so that the
+ * machine needs neither compiler nor headers. The constants never pass through the linker: it reserves their place in the
+ * address space, and their bytes are attached to its output. Equal inputs give equal bytes; no path or time gets in.
+ *
+ * Thread rule: one artifact of a work folder at a time. */
+#ifndef LTH_EMIT_EMIT_H
+#define LTH_EMIT_EMIT_H
+
+#include "runtime/base/diag.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum lth_emit_kind {
+	LTH_EMIT_SO,      /* shared object: dlopen and lathe.h suffice */
+	LTH_EMIT_EXE,     /* program */
+	LTH_EMIT_OBJECT,  /* one relocatable object: runtime, kernels, constants */
+	LTH_EMIT_ARCHIVE, /* the same object as a static library */
+	LTH_EMIT_KERNELS, /* shared object without runtime that exports the image's symbols (image.h); for tests */
+	LTH_NUM_EMITS
+};
+
+struct lth_emit_object {
+	const void *data; /* ELF relocatable */
+	size_t size;
+};
+
+/* Everything is borrowed. */
+struct lth_emit_input {
+	const void *program; /* as lth_program_encode wrote it */
+	size_t program_size;
+	const void *constants;
+	size_t constants_size;
+	const char *info; /* JSON for `inspect` */
+	size_t info_size;
+	const char *const *kernels; /* hex identities, in the order of program->kernels */
+	uint32_t num_kernels;
+	const struct lth_emit_object *objects; /* define "lth_k_" + identity of each */
+	uint32_t num_objects;
+	const char *work_dir;
+};
+
+/* `*out_data` is malloc'ed and the caller's. LTH_IO_ERROR with the linker's own words when it fails. */
+LTH_MUST_CHECK enum lth_code lth_emit_artifact(enum lth_emit_kind kind, const struct lth_emit_input *input,
+					       void **out_data, size_t *out_size, struct lth_diag *diag);
+
+/* The kind of an artifact's name ("so", "exe", "obj", "a"), or LTH_NUM_EMITS: then its bytes are a text of the caller's. */
+enum lth_emit_kind lth_emit_kind_by_name(const char *name);
+
+/* C declarations for those who link an object or archive. Static text. */
+const char *lth_emit_header(void);
+
+/* Where rt-so.o and rt-exe.o are: $LATHE_LIBEXEC, else the folder of the installation. */
+const char *lth_emit_runtime_dir(void);
+
+#endif
