@@ -410,12 +410,19 @@ START_TEST(many_buffers)
 	uint64_t state = base_seed() + 5;
 	struct lth_buffer *buffers = calloc(30000, sizeof(*buffers));
 	for (size_t k = 0; k < sizeof(shapes) / sizeof(shapes[0]); k++) {
+		int64_t greedy = INT64_MAX;
 		make(&state, &shapes[k], buffers);
 		for (int s = 0; s < LTH_NUM_PLAN; s++) {
 			struct lth_plan_result result = plan(buffers, shapes[k].count, (enum lth_plan_strategy)s, 1, 0);
 			verify(buffers, shapes[k].count, &result);
+			greedy = s == LTH_PLAN_GREEDY_BY_SIZE ? result.height : greedy;
 			lth_plan_result_free(&result);
 		}
+		/* With effort: stretches of the plan are repaired. */
+		struct lth_plan_result repaired = plan(buffers, shapes[k].count, LTH_PLAN_EXACT, 20000, 1);
+		verify(buffers, shapes[k].count, &repaired);
+		ck_assert_int_le(repaired.height, greedy);
+		lth_plan_result_free(&repaired);
 	}
 	free(buffers);
 }

@@ -86,6 +86,14 @@ int64_t lth_plan_greedy(const struct lth_plan_problem *problem, struct lth_plan_
 enum lth_code lth_plan_portfolio(const struct lth_plan_problem *problem, struct lth_plan_decoder *decoder,
 				 struct lth_plan_budget *budget, int64_t goal, int64_t *height, int64_t *offsets);
 
+/* Problems with this many items are repaired before they are searched whole. */
+#define LTH_PLAN_REPAIR_FROM 600
+
+/* repair.c: lowers `*height` and `offsets`, a plan of a problem that may be too large to search, by searches in stretches
+ * of time around what stands too high. */
+void lth_plan_repair(const struct lth_plan_problem *problem, uint64_t seed, int64_t goal,
+		     struct lth_plan_budget *budget, int64_t *height, int64_t *offsets);
+
 /* minimise.c: lowers `*height` and `offsets` by searches at chosen heights. Stops at `goal`. Returns the height
  * below which nothing is, as far as is proved. */
 int64_t lth_plan_minimise(const struct lth_plan_problem *problem, uint64_t seed, int64_t goal, bool fit_only,

@@ -13,6 +13,7 @@ noinst_LIBRARIES += %D%/libplan.a %D%/libplanjson.a
 	%D%/plan.c \
 	%D%/portfolio.c \
 	%D%/problem.c \
+	%D%/repair.c \
 	%D%/search.c \
 	%D%/state.c \
 	%D%/table.c

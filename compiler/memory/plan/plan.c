@@ -79,6 +79,8 @@ static enum lth_code exact(struct run *run, struct lth_diag *diag)
 	enum lth_code code = lth_plan_portfolio(problem, run->decoder, &run->budget, goal, &run->height, run->offsets);
 	if (code != LTH_OK)
 		return code == LTH_CANCELLED ? LTH_OK : no_memory(run, diag);
+	if (run->height > goal && problem->count >= LTH_PLAN_REPAIR_FROM && run->budget.nodes < run->budget.limit)
+		lth_plan_repair(problem, run->options->seed, goal, &run->budget, &run->height, run->offsets);
 	if (run->height > goal && run->budget.nodes < run->budget.limit)
 		run->proved = lth_plan_minimise(problem, run->options->seed, goal, fit_only, &run->budget,
 						&run->height, run->offsets);

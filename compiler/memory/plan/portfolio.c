@@ -123,6 +123,13 @@ static const struct {
 #undef LTH_PLAN_ORDER
 };
 
+/* So near the bound that repairing a large plan gets further than another order. */
+static bool is_near(const struct lth_plan_problem *problem, int64_t height)
+{
+	return problem->count >= LTH_PLAN_REPAIR_FROM && height < INT64_MAX &&
+	       height - problem->floor <= problem->floor / 1000;
+}
+
 enum lth_code lth_plan_portfolio(const struct lth_plan_problem *problem, struct lth_plan_decoder *decoder,
 				 struct lth_plan_budget *budget, int64_t goal, int64_t *height, int64_t *offsets)
 {
@@ -134,6 +141,8 @@ enum lth_code lth_plan_portfolio(const struct lth_plan_problem *problem, struct 
 		bool aborted = budget->cut_short || budget->is_cancelled;
 		if (*height < INT64_MAX && !goes_on && (aborted || !rows[k].always))
 			break;
+		if (!rows[k].always && is_near(problem, *height))
+			continue;
 		int64_t reached = lth_plan_greedy(problem, decoder, &rows[k].spec, *height - 1, budget, trial);
 		if (reached < *height) {
 			*height = reached;

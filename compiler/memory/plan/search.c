@@ -7,7 +7,8 @@
 #include <string.h>
 
 enum {
-	FAILED_ENTRIES = 1 << 16,
+	MAX_FAILED_ENTRIES = 1 << 16,
+	FAILED_ENTRIES_AN_ITEM = 256,
 	RESTART_NODES = 800, /* at least; a limit below two nodes an item is wasted */
 	MAX_STATE_BYTES = 256 << 20,
 	NUM_SLOTS = 3,
@@ -32,6 +33,15 @@ static int compare_items(const void *a, const void *b, void *context)
 	if (items[i].alignment != items[k].alignment)
 		return items[i].alignment < items[k].alignment ? -1 : 1;
 	return i < k ? -1 : 1;
+}
+
+static int compare_fixed(const void *a, const void *b, void *context)
+{
+	const struct lth_plan_item *items = context;
+	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+	if (items[i].fixed != items[k].fixed)
+		return items[i].fixed < items[k].fixed ? -1 : 1;
+	return (i > k) - (i < k);
 }
 
 static bool are_twins(const struct lth_plan_item *a, const struct lth_plan_item *b)
@@ -65,6 +75,31 @@ static void fill_tables(struct lth_plan_search *search)
 		search->weight[s] = 1;
 }
 
+/* Lists, for every free item, the fixed ones that live with it. */
+static bool list_fixed(struct lth_plan_search *search)
+{
+	uint32_t num_fixed = 0, listed = 0;
+	uint32_t *fixed = lth_arena_array(search->arena, search->count, sizeof(*fixed));
+	search->near_starts = lth_arena_array(search->arena, (size_t)search->count + 1, sizeof(*search->near_starts));
+	for (uint32_t i = 0; fixed && i < search->count; i++)
+		if (search->items[i].fixed >= 0)
+			fixed[num_fixed++] = i;
+	search->near_fixed = lth_arena_array(search->arena, (size_t)num_fixed * (search->count - num_fixed),
+					     sizeof(*search->near_fixed));
+	if (!lth_arena_ok(search->arena))
+		return false;
+	qsort_r(fixed, num_fixed, sizeof(*fixed), compare_fixed, search->items);
+	for (uint32_t i = 0; i < search->count; i++) {
+		const struct lth_plan_item *item = &search->items[i];
+		search->near_starts[i] = listed;
+		for (uint32_t k = 0; k < num_fixed && item->fixed < 0; k++)
+			if (search->items[fixed[k]].lower < item->upper && search->items[fixed[k]].upper > item->lower)
+				search->near_fixed[listed++] = fixed[k];
+	}
+	search->near_starts[search->count] = listed;
+	return true;
+}
+
 static size_t state_bytes(const struct lth_plan_problem *problem)
 {
 	size_t sections = (size_t)problem->sections, count = problem->count;
@@ -85,7 +120,11 @@ static bool allocate(struct lth_plan_search *search)
 	search->priority = lth_arena_array(arena, count, sizeof(*search->priority));
 	search->weight = lth_arena_array(arena, sections, sizeof(*search->weight));
 	search->offsets = lth_arena_array(arena, count, sizeof(*search->offsets));
-	search->failed = lth_arena_array(arena, FAILED_ENTRIES, sizeof(*search->failed));
+	size_t failed_entries = FAILED_ENTRIES_AN_ITEM;
+	while (failed_entries < FAILED_ENTRIES_AN_ITEM * count && failed_entries < MAX_FAILED_ENTRIES)
+		failed_entries *= 2;
+	search->failed_mask = failed_entries - 1;
+	search->failed = lth_arena_array(arena, failed_entries, sizeof(*search->failed));
 	search->touched = lth_arena_array(arena, sections, sizeof(*search->touched));
 	search->touched_at = lth_arena_array(arena, sections, sizeof(*search->touched_at));
 	search->touched_sum = lth_arena_array(arena, sections, sizeof(*search->touched_sum));
@@ -126,6 +165,8 @@ struct lth_plan_search *lth_plan_search_create(const struct lth_plan_problem *pr
 	for (uint32_t i = 0; i < search->count; i++)
 		search->items[i] = problem->items[search->original[i]];
 	fill_tables(search);
+	if (!list_fixed(search))
+		lth_plan_search_destroy(&search);
 	return search;
 }
 
@@ -191,7 +232,7 @@ static struct lth_plan_key key_of(const struct lth_plan_search *search, const st
 
 static bool has_failed(const struct lth_plan_search *search, const struct lth_plan_key *key)
 {
-	const struct lth_plan_key *entry = &search->failed[key->low % FAILED_ENTRIES];
+	const struct lth_plan_key *entry = &search->failed[key->low & search->failed_mask];
 	return entry->low == key->low && entry->high == key->high;
 }
 
@@ -260,7 +301,7 @@ static enum lth_plan_answer solve(struct lth_plan_search *search, const struct l
 			return answer;
 		search->weight[branch.section] += LTH_PLAN_DEAD_END_WEIGHT;
 	}
-	search->failed[key.low % FAILED_ENTRIES] = key;
+	search->failed[key.low & search->failed_mask] = key;
 	return LTH_PLAN_NONE;
 }
 

@@ -60,6 +60,7 @@ struct lth_plan_search {
 	uint64_t *cover;             /* a section: a bit for every item that lives there */
 	uint64_t *overlap;           /* an item: a bit for every other that lives with it */
 	uint32_t *twin;              /* an item: the one before with the same sections, size and alignment, or none */
+	uint32_t *near_starts, *near_fixed; /* an item: the fixed ones that live with it, by offset */
 	double *area, *width;        /* static priorities */
 	double *priority;            /* of the current restart, with noise */
 	double *weight;              /* a section: how often it refuted */
@@ -72,6 +73,7 @@ struct lth_plan_search {
 	struct lth_plan_child *children; /* a stack */
 	uint32_t num_children, children_capacity;
 	struct lth_plan_key { uint64_t low, high; } *failed;
+	uint64_t failed_mask;
 	uint64_t random;
 	int64_t nodes_left; /* of this restart */
 	struct lth_plan_budget *budget;

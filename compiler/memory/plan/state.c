@@ -6,6 +6,20 @@
 
 #include <string.h>
 
+/* The lowest offset of at least `floor` that the item may have beside the fixed ones. Those are sorted by offset, and one
+ * that is passed by below stays below. */
+static int64_t lowest_beside_fixed(const struct lth_plan_search *search, uint32_t index, int64_t floor)
+{
+	const struct lth_plan_item *item = &search->items[index];
+	int64_t offset = lth_plan_align(floor, item->alignment);
+	for (uint32_t k = search->near_starts[index]; k < search->near_starts[index + 1]; k++) {
+		const struct lth_plan_item *fixed = &search->items[search->near_fixed[k]];
+		if (offset + item->size > fixed->fixed && offset < fixed->fixed + fixed->size)
+			offset = lth_plan_align(fixed->fixed + fixed->size, item->alignment);
+	}
+	return offset;
+}
+
 void lth_plan_state_start(const struct lth_plan_search *search, struct lth_plan_state *state)
 {
 	size_t sections = (size_t)search->sections;
@@ -16,7 +30,7 @@ void lth_plan_state_start(const struct lth_plan_search *search, struct lth_plan_
 	memset(state->unplaced, 0, search->words * sizeof(*state->unplaced));
 	for (uint32_t i = 0; i < search->count; i++) {
 		const struct lth_plan_item *item = &search->items[i];
-		state->least[i] = item->fixed >= 0 ? item->fixed : 0;
+		state->least[i] = item->fixed >= 0 ? item->fixed : lowest_beside_fixed(search, i, 0);
 		state->unplaced[i / 64] |= UINT64_C(1) << i % 64;
 		for (int32_t s = item->lower; s < item->upper; s++) {
 			state->rest[s] += item->size;
@@ -67,7 +81,7 @@ static bool raise_items(struct lth_plan_search *search, struct lth_plan_state *s
 			int64_t old = state->least[i];
 			if (old >= floor)
 				continue;
-			int64_t least = lth_plan_align(floor, item->alignment);
+			int64_t least = lowest_beside_fixed(search, i, floor);
 			if (item->fixed >= 0 || least + item->size > search->height)
 				return false;
 			state->least[i] = least;
