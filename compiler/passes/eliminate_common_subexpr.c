@@ -150,9 +150,9 @@ static uint64_t node_hash(const struct lth_node *node)
 }
 
 struct merger {
-	struct table nodes;
+	struct table nodes, contents;
 	lth_region_id region; /* of the visit before */
-	uint32_t *base;       /* by region: entries that were there when the walk came in */
+	uint32_t *base, *contents_base; /* by region: entries that were there when the walk came in */
 };
 
 /* The walk visits a region's nodes between two nodes of the region around it: entries of a region that the walk has left
@@ -170,12 +170,49 @@ static void follow_walk(struct merger *merger, const struct lth_graph *graph, lt
 		if (outer == left)
 			break;
 		table_cut(&merger->nodes, merger->base[left]);
+		table_cut(&merger->contents, merger->contents_base[left]);
 		left = graph->nodes[graph->regions[left].parent].region;
 	}
 	/* Enter those between it and the node. */
-	for (lth_region_id inner = region; inner != left; inner = graph->nodes[graph->regions[inner].parent].region)
+	for (lth_region_id inner = region; inner != left; inner = graph->nodes[graph->regions[inner].parent].region) {
 		merger->base[inner] = merger->nodes.count;
+		merger->contents_base[inner] = merger->contents.count;
+	}
 	merger->region = region;
+}
+
+/* Integer tensors all of whose elements are known as expressions are equal when those are, however they were computed:
+ * shapes that models compute anew for every layer. */
+static bool known_contents(const struct lth_graph *graph, lth_value_id id)
+{
+	const struct lth_contents *contents = graph->values[id].contents;
+	if (!contents || !contents->dims)
+		return false;
+	for (uint32_t i = 0; i < contents->count; i++)
+		if (contents->dims[i] == LTH_DIM_NONE)
+			return false;
+	return true;
+}
+
+static bool merge_contents(struct lth_rewrite *rewrite, lth_node_id id, struct merger *merger)
+{
+	struct lth_graph *graph = rewrite->graph;
+	lth_value_id output = graph->nodes[id].outputs[0];
+	if (graph->nodes[id].num_outputs != 1 || output == LTH_NONE || !known_contents(graph, output))
+		return false;
+	const struct lth_contents *contents = graph->values[output].contents;
+	size_t size = contents->count * sizeof(*contents->dims);
+	uint64_t hash = lth_hash_bytes(contents->dims, size, (uint64_t)graph->values[output].type.dtype);
+	uint32_t at = merger->contents.buckets[hash & (merger->contents.num_buckets - 1)];
+	for (; at != LTH_NONE; at = merger->contents.entries[at].next) {
+		lth_value_id earlier = merger->contents.entries[at].id;
+		if (merger->contents.entries[at].hash == hash && graph->values[earlier].def != LTH_DEF_DELETED &&
+		    lth_same_type(graph, earlier, output) &&
+		    memcmp(graph->values[earlier].contents->dims, contents->dims, size) == 0)
+			return lth_rewrite_replace(rewrite, output, earlier);
+	}
+	table_add(&merger->contents, graph->arena, hash, output);
+	return false;
 }
 
 static void merge_node(struct lth_rewrite *rewrite, lth_node_id id, void *context)
@@ -186,6 +223,8 @@ static void merge_node(struct lth_rewrite *rewrite, lth_node_id id, void *contex
 	follow_walk(merger, graph, node->region);
 	if ((node->op->flags & LTH_OPF_RANDOM) || node->op->kind == LTH_OP_CONTROL ||
 	    lth_op_id(node->op) == LTH_OP_ID_Identity)
+		return;
+	if (merge_contents(rewrite, id, merger))
 		return;
 	uint64_t hash = node_hash(node);
 	uint32_t at = merger->nodes.buckets[hash & (merger->nodes.num_buckets - 1)];
@@ -257,8 +296,10 @@ enum lth_code lth_pass_eliminate_common_subexpr(struct lth_graph *graph, const s
 	struct merger merger = {0};
 	uint32_t changes;
 	merger.base = lth_arena_array(graph->arena, graph->num_regions, sizeof(*merger.base));
-	if (!merger.base || merge_constants(graph) != LTH_OK ||
-	    !table_create(&merger.nodes, graph->arena, graph->num_nodes))
+	merger.contents_base = lth_arena_array(graph->arena, graph->num_regions, sizeof(*merger.contents_base));
+	if (!merger.base || !merger.contents_base || merge_constants(graph) != LTH_OK ||
+	    !table_create(&merger.nodes, graph->arena, graph->num_nodes) ||
+	    !table_create(&merger.contents, graph->arena, graph->num_nodes))
 		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "passes", NULL, "raise the memory limit",
 				     "the compile's arena is exhausted");
 	return lth_rewrite_run(graph, merge_node, &merger, diag, &changes);

@@ -421,8 +421,7 @@ static enum reads reading(const struct fuser *fuser, const struct lth_node *read
 
 struct weight {
 	uint32_t arithmetic;
-	bool math;     /* more than cheap arithmetic */
-	bool computes; /* anything but moving data */
+	bool math; /* more than cheap arithmetic */
 };
 
 static struct weight weigh(const struct fuser *fuser, const struct group *group)
@@ -430,13 +429,7 @@ static struct weight weigh(const struct fuser *fuser, const struct group *group)
 	struct weight weight = {0};
 	for (lth_node_id id = group->head; id != LTH_NONE; id = fuser->next[id]) {
 		const struct lth_node *node = &fuser->graph->nodes[id];
-		if (node->op->kind == LTH_OP_ELEMENTWISE) {
-			weight.computes = true;
-			weight.arithmetic += lth_op_id(node->op) != LTH_OP_ID_Cast;
-		} else if (!(node->op->flags & LTH_OPF_VIEW)) {
-			weight.computes = true;
-			weight.arithmetic++;
-		}
+		weight.arithmetic += !(node->op->flags & LTH_OPF_VIEW) && lth_op_id(node->op) != LTH_OP_ID_Cast;
 		weight.math |= rule_of(node).cost == COST_MATH;
 	}
 	return weight;
@@ -449,7 +442,7 @@ static bool worth_repeating(const struct weight *weight, enum reads reads)
 	case READS_ONCE:
 		return true;
 	case READS_FLAT:
-		return !weight->computes;
+		return false;
 	case READS_FEW:
 		return !weight->math && weight->arithmetic <= MAX_CHEAP_FEW;
 	case READS_MANY:

@@ -171,3 +171,61 @@ bool simplify_where_decided(struct lth_rewrite *rewrite, lth_node_id id)
 	return lth_constant_number(rewrite->graph, node->inputs[0], &condition) &&
 	       is_operand(rewrite, id, condition != 0 ? node->inputs[1] : node->inputs[2]);
 }
+
+static bool is_wide_float(const struct lth_rewrite *rewrite, lth_value_id value)
+{
+	enum lth_dtype dtype = lth_rewrite_value(rewrite, value)->type.dtype;
+	return dtype == LTH_DTYPE_F32 || dtype == LTH_DTYPE_F64;
+}
+
+/* Only where the product of the numbers is itself an ordinary number of the type. */
+bool simplify_mul_chain(struct lth_rewrite *rewrite, lth_node_id id)
+{
+	const struct lth_node *node = &rewrite->graph->nodes[id];
+	lth_value_id inner, inputs[2];
+	double outer_number, inner_number;
+	if (!lth_split_number(rewrite, node, &inner, &outer_number) || !is_wide_float(rewrite, inner))
+		return false;
+	const struct lth_node *mul = lth_sole_producer(rewrite, inner, LTH_OP_ID_Mul);
+	if (!mul || !lth_split_number(rewrite, mul, &inputs[0], &inner_number) ||
+	    !lth_same_type(rewrite->graph, inputs[0], node->outputs[0]))
+		return false;
+	double product = outer_number * inner_number;
+	if (!isnormal((float)product) || !isnormal((float)inner_number) || !isnormal((float)outer_number))
+		return false;
+	inputs[1] = lth_rewrite_scalar_f(rewrite, "product", lth_rewrite_value(rewrite, inputs[0])->type.dtype, product);
+	if (inputs[1] == LTH_NONE)
+		return false;
+	lth_rewrite_become(rewrite, LTH_OP_ID_Mul, inputs, 2, NULL, 0);
+	return true;
+}
+
+/* (x s) y is (x y) s: behind the product the scale costs nothing, since it becomes part of the kernel or of constant
+ * weights. */
+bool simplify_matmul_scale(struct lth_rewrite *rewrite, lth_node_id id)
+{
+	struct lth_graph *graph = rewrite->graph;
+	for (uint32_t k = 0; k < 2; k++) {
+		const struct lth_node *node = &graph->nodes[id];
+		lth_value_id scaled = node->inputs[k], inputs[2] = {node->inputs[0], node->inputs[1]}, other;
+		const struct lth_node *scale = lth_sole_producer(rewrite, scaled, LTH_OP_ID_Mul);
+		double number;
+		if (!scale)
+			scale = lth_sole_producer(rewrite, scaled, LTH_OP_ID_Div);
+		if (!scale || !is_wide_float(rewrite, scaled) || !lth_split_number(rewrite, scale, &other, &number) ||
+		    !isnormal((float)number) || !lth_same_type(graph, other, scaled))
+			continue;
+		enum lth_op_id op = lth_op_id(scale->op);
+		inputs[k] = other;
+		lth_value_id product = lth_rewrite_insert(rewrite, LTH_OP_ID_MatMul, "unscaled", inputs, 2, NULL, 0);
+		if (product == LTH_NONE)
+			return false;
+		inputs[0] = product;
+		inputs[1] = lth_rewrite_scalar_f(rewrite, "scale", lth_rewrite_value(rewrite, product)->type.dtype, number);
+		if (inputs[1] == LTH_NONE)
+			return false;
+		lth_rewrite_become(rewrite, op, inputs, 2, NULL, 0);
+		return true;
+	}
+	return false;
+}

@@ -38,7 +38,10 @@ bool simplify_dropout(struct lth_rewrite *rewrite, lth_node_id id)
 	const struct lth_node *node = &rewrite->graph->nodes[id];
 	lth_value_id training = lth_node_input(node, 2);
 	double number;
-	if (training != LTH_NONE && !(lth_constant_number(rewrite->graph, training, &number) && number == 0))
+	lth_value_id ratio = lth_node_input(node, 1);
+	bool trains = training != LTH_NONE && !(lth_constant_number(rewrite->graph, training, &number) && number == 0);
+	bool drops = ratio == LTH_NONE || !(lth_constant_number(rewrite->graph, ratio, &number) && number == 0);
+	if (trains && drops)
 		return false;
 	if (node->num_outputs > 1 && node->outputs[1] != LTH_NONE && rewrite->uses[node->outputs[1]] > 0)
 		return false;
@@ -291,5 +294,82 @@ bool simplify_pad_into_conv(struct lth_rewrite *rewrite, lth_node_id id)
 	memcpy(inputs, node->inputs, num_inputs * sizeof(*inputs));
 	inputs[0] = pad->inputs[0];
 	lth_rewrite_become(rewrite, LTH_OP_ID_Conv, inputs, num_inputs, attrs, num_attrs);
+	return true;
+}
+
+/* ---- arithmetic over movement ---- */
+
+enum { MAX_MOVES = 8 };
+
+/* The only input that is not a constant scalar, of an elementwise node that keeps its shape. */
+static bool pointwise_input(const struct lth_rewrite *rewrite, const struct lth_node *node, uint32_t *out_index)
+{
+	const struct lth_graph *graph = rewrite->graph;
+	bool found = false;
+	double number;
+	if (node->op->kind != LTH_OP_ELEMENTWISE || (node->op->flags & LTH_OPF_RANDOM) || node->num_outputs != 1)
+		return false;
+	for (uint32_t k = 0; k < node->num_inputs; k++) {
+		if (node->inputs[k] == LTH_NONE)
+			continue;
+		const struct lth_value *input = &graph->values[node->inputs[k]];
+		/* A vector of equal numbers would not stretch over another shape: rank 0 only. */
+		if (input->type.kind == LTH_TYPE_TENSOR && input->type.rank == 0 &&
+		    lth_constant_number(rewrite->graph, node->inputs[k], &number))
+			continue;
+		if (found)
+			return false;
+		found = true;
+		*out_index = k;
+	}
+	if (!found)
+		return false;
+	const struct lth_type *in = &graph->values[node->inputs[*out_index]].type;
+	const struct lth_type *out = &graph->values[node->outputs[0]].type;
+	return in->kind == LTH_TYPE_TENSOR && out->kind == LTH_TYPE_TENSOR && in->rank == out->rank;
+}
+
+/* f(move(move(x))) is move(move(f(x))): worth it where x has just been computed, so that f ends that computation. */
+bool simplify_over_movement(struct lth_rewrite *rewrite, lth_node_id id)
+{
+	struct lth_graph *graph = rewrite->graph;
+	const struct lth_node node = graph->nodes[id];
+	lth_node_id moves[MAX_MOVES];
+	lth_value_id inputs[8];
+	uint32_t index = 0, num_moves = 0;
+	if (node.num_inputs > 8 || !pointwise_input(rewrite, &node, &index))
+		return false;
+	lth_value_id source = node.inputs[index];
+	for (;;) {
+		const struct lth_value *value = &graph->values[source];
+		if (value->def != LTH_DEF_NODE || rewrite->uses[source] != 1)
+			return false;
+		const struct lth_node *move = &graph->nodes[value->def_id];
+		if (!lth_reshapes(move) && lth_op_id(move->op) != LTH_OP_ID_Transpose)
+			break;
+		if (num_moves == MAX_MOVES || move->region != node.region)
+			return false;
+		moves[num_moves++] = value->def_id;
+		source = move->inputs[0];
+	}
+	const struct lth_node *maker = &graph->nodes[graph->values[source].def_id];
+	if (num_moves == 0 || maker->region != node.region ||
+	    (maker->op->kind != LTH_OP_TEMPLATE && maker->op->kind != LTH_OP_ELEMENTWISE))
+		return false;
+	memcpy(inputs, node.inputs, node.num_inputs * sizeof(*inputs));
+	inputs[index] = source;
+	lth_value_id value = lth_rewrite_insert(rewrite, lth_op_id(node.op), "moved", inputs, node.num_inputs, node.attrs,
+						node.num_attrs);
+	for (uint32_t m = num_moves; m-- > 0 && value != LTH_NONE;) {
+		const struct lth_node move = graph->nodes[moves[m]];
+		memcpy(inputs, move.inputs, move.num_inputs * sizeof(*inputs));
+		inputs[0] = value;
+		if (m > 0)
+			value = lth_rewrite_insert(rewrite, lth_op_id(move.op), "move", inputs, move.num_inputs,
+						   move.attrs, move.num_attrs);
+		else
+			lth_rewrite_become(rewrite, lth_op_id(move.op), inputs, move.num_inputs, move.attrs,
+					   move.num_attrs);
+	}
 	return true;
 }
