@@ -26,3 +26,42 @@ runtime_exec_sources = \
 	runtime/profiler.c runtime/profiler.h \
 	runtime/threadpool.c runtime/threadpool.h
 %C%_librt_a_SOURCES = $(runtime_exec_sources)
+
+# The runtime as the compiler's link step takes it: one relocatable object each for shared objects and for programs,
+# linked ahead so that a machine needs `ld` and no C development files. Always optimised, position independent, for the
+# oldest target, never sanitised; the linker drops what an executable does not use.
+runtime_image_cflags = -std=c17 $(LTH_WARN) -O2 -fPIC -fvisibility=hidden -ffunction-sections -fdata-sections \
+	-march=x86-64-v2
+runtime_image_sources = \
+	%D%/image.c \
+	$(runtime_exec_sources) \
+	$(runtime_program_sources) \
+	runtime/base/arena.c runtime/base/arena.h \
+	runtime/base/buf.c runtime/base/buf.h \
+	runtime/base/checked.h \
+	runtime/base/diag.c runtime/base/diag.h \
+	runtime/base/hash.c runtime/base/hash.h \
+	runtime/base/io.c runtime/base/io.h \
+	runtime/base/status.c runtime/base/status.def runtime/base/status.h
+noinst_LIBRARIES += %D%/libimage.a
+%C%_libimage_a_SOURCES = $(runtime_image_sources)
+%C%_libimage_a_CFLAGS = $(runtime_image_cflags)
+# The program around a model, beside it in rt-exe.o.
+runtime_exe_sources = \
+	runtime/exe/exe.h \
+	runtime/exe/inputs.c \
+	runtime/exe/main.c \
+	runtime/exe/options.c runtime/exe/options.def \
+	runtime/exe/report.c \
+	$(runtime_tensor_sources)
+noinst_LIBRARIES += %D%/libexeimage.a
+%C%_libexeimage_a_SOURCES = $(runtime_exe_sources)
+%C%_libexeimage_a_CFLAGS = $(runtime_image_cflags)
+rtdir = $(libexecdir)/lathe
+rt_DATA = %D%/rt-so.o %D%/rt-exe.o
+CLEANFILES += $(rt_DATA)
+%D%/rt-so.o: %D%/libimage.a
+	$(AM_V_GEN)$(LTH_LD) -r -S -o $@ --whole-archive %D%/libimage.a
+%D%/rt-exe.o: %D%/libimage.a %D%/libexeimage.a
+	$(AM_V_GEN)$(LTH_LD) -r -S -o $@ `$(CC) -print-file-name=Scrt1.o` \
+		--whole-archive %D%/libimage.a %D%/libexeimage.a

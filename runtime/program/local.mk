@@ -1,6 +1,6 @@
 # libprogram: programs and element types, shared by the compiler and the runtime; stands on libbase, needs libm.
 noinst_LIBRARIES += %D%/libprogram.a
-%C%_libprogram_a_SOURCES = \
+runtime_program_sources = \
 	%D%/exprs.def %D%/instrs.def %D%/kernel_abi.h \
 	%D%/program.c %D%/program.h \
 	%D%/program_binary.c \
@@ -13,3 +13,4 @@ noinst_LIBRARIES += %D%/libprogram.a
 	%D%/program_verify_flow.c \
 	runtime/kernels/builtin.h runtime/kernels/builtin_names.c runtime/kernels/builtins.def \
 	runtime/tensor/dtype.c runtime/tensor/dtype.h runtime/tensor/dtypes.def
+%C%_libprogram_a_SOURCES = $(runtime_program_sources)

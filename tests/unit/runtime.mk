@@ -9,3 +9,12 @@ check_PROGRAMS += %D%/test_exec
 %C%_test_exec_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 %C%_test_exec_LDADD = runtime/exec/librt.a runtime/program/libprogram.a runtime/base/libbase.a $(CHECK_LIBS) -lm -lpthread
 TESTS += %D%/test_exec
+# The runtime's images, linked with ld as the compiler does.
+check_PROGRAMS += %D%/image_blob %D%/test_image
+%C%_image_blob_SOURCES = %D%/image_blob.c
+%C%_image_blob_LDADD = runtime/program/libprogram.a runtime/base/libbase.a -lm
+%C%_test_image_SOURCES = %D%/test_image.c
+%C%_test_image_LDADD = -ldl
+AM_TESTS_ENVIRONMENT += CC='$(CC)'; LD='$(LTH_LD)'; export CC LD;
+EXTRA_DIST += %D%/link-image
+TESTS += %D%/link-image
