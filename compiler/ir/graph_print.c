@@ -6,6 +6,9 @@
 #include "runtime/base/hash.h"
 
 #include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_INLINE = 16 }; /* elements of a constant that print as values */
@@ -56,6 +59,22 @@ static void print_float(struct lth_buf *out, double value)
 		lth_buf_puts(out, ".0");
 }
 
+/* The fewest digits that read back as the same float. */
+static void print_float32(struct lth_buf *out, float value)
+{
+	char digits[32];
+	int precision = 6;
+	if (!isfinite(value)) {
+		print_float(out, (double)value);
+		return;
+	}
+	do
+		snprintf(digits, sizeof(digits), "%.*g", precision, (double)value);
+	while ((float)strtod(digits, NULL) != value && precision++ < 17);
+	lth_buf_puts(out, digits);
+	lth_buf_puts(out, strspn(digits, "-0123456789") == strlen(digits) ? ".0" : "");
+}
+
 void lth_type_print(const struct lth_graph *graph, const struct lth_type *type, struct lth_buf *out)
 {
 	static const char *const words[] = {[LTH_TYPE_SEQUENCE] = "seq", [LTH_TYPE_OPTIONAL] = "optional",
@@ -101,7 +120,7 @@ static bool prints_as_values(enum lth_dtype dtype)
 {
 	enum lth_dtype_class class = lth_dtype_class(dtype);
 	bool integer = class == LTH_CLASS_INT || class == LTH_CLASS_UINT || class == LTH_CLASS_BOOL;
-	return (integer && lth_dtype_bits(dtype) >= 8) || dtype == LTH_DTYPE_F32 || dtype == LTH_DTYPE_F64 ||
+	return (integer && lth_dtype_bits(dtype) >= 8 && dtype != LTH_DTYPE_U64) || dtype == LTH_DTYPE_F32 || dtype == LTH_DTYPE_F64 ||
 	       dtype == LTH_DTYPE_STRING;
 }
 
@@ -117,7 +136,7 @@ static void print_element(struct printer *printer, const struct lth_value *value
 	} else if (dtype == LTH_DTYPE_F32) {
 		float number;
 		memcpy(&number, at, sizeof(number));
-		print_float(printer->out, (double)number);
+		print_float32(printer->out, number);
 	} else if (dtype == LTH_DTYPE_F64) {
 		double number;
 		memcpy(&number, at, sizeof(number));
@@ -167,7 +186,7 @@ static void print_constant(struct printer *printer, lth_value_id id)
 			print_element(printer, value, i);
 		}
 		lth_buf_puts(printer->out, value->type.rank ? "]\n" : "\n");
-	} else if (printer->with_data && value->type.dtype != LTH_DTYPE_STRING) {
+	} else if ((printer->with_data || count <= MAX_INLINE) && value->type.dtype != LTH_DTYPE_STRING) {
 		lth_buf_puts(printer->out, "hex ");
 		for (int64_t i = 0; i < value->constant.bytes; i++)
 			lth_buf_printf(printer->out, "%02x", ((const uint8_t *)value->constant.data)[i]);

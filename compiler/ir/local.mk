@@ -16,3 +16,8 @@ noinst_LIBRARIES += %D%/libir.a
 	%D%/graph_query.c \
 	%D%/text.c %D%/text.h \
 	%D%/verify.c
+# libirtext: reading text needs the operator table, so it stands on libops too.
+noinst_LIBRARIES += %D%/libirtext.a
+%C%_libirtext_a_SOURCES = \
+	%D%/graph_parse.c %D%/graph_parse.h \
+	%D%/graph_parse_data.c
