@@ -3,6 +3,10 @@ noinst_LIBRARIES += %D%/libimport.a
 %C%_libimport_a_SOURCES = \
 	%D%/import.h \
 	%D%/importer.c %D%/importer.h \
+	%D%/json.c %D%/json_internal.h \
+	%D%/json_constant.c \
+	%D%/json_locate.c \
+	%D%/json_node.c \
 	%D%/onnx.c %D%/onnx_internal.h \
 	%D%/onnx_graph.c \
 	%D%/onnx_order.c \
