@@ -9,3 +9,4 @@ include compiler/options/local.mk
 include compiler/driver/local.mk
 include compiler/worker/local.mk
 include compiler/import/local.mk
+include compiler/opt.mk

@@ -5,6 +5,7 @@
  *           [--no-infer] [--with-data] [--quiet] FILE */
 #include "compiler/import/import.h"
 #include "compiler/ops/op.h"
+#include "compiler/passes/pass.h"
 #include "runtime/base/io.h"
 
 #include <errno.h>
@@ -145,6 +146,31 @@ static enum lth_code read_graph(const struct arguments *arguments, const char *d
 	return wrong(diag, "--format", "onnx, json or text", format);
 }
 
+/* The graph passes of a comma-separated list, in the order given, each followed by the verifier. */
+static enum lth_code run_passes(struct lth_graph *graph, const char *list, struct lth_diag *diag)
+{
+	const struct lth_pass_context context = {.opt_level = 2, .vector_lanes = 8};
+	enum lth_code code = LTH_OK;
+	while (*list && code == LTH_OK) {
+		char name[64];
+		size_t length = strcspn(list, ",");
+		snprintf(name, sizeof(name), "%.*s", (int)length, list);
+		list += length + (list[length] == ',');
+		const char *names[] = {name};
+		struct lth_pass_set set; /* asked for by name: an unknown one is named with its nearest */
+		code = lth_pass_select(0, names, 1, NULL, 0, &set, diag);
+		enum lth_pass_id id = lth_pass_find(name);
+		if (code)
+			return code;
+		if (!lth_passes[id].run)
+			return wrong(diag, "--passes", "graph passes", name);
+		code = lth_passes[id].run(graph, &context, diag);
+		if (code == LTH_OK)
+			code = lth_graph_verify(graph, diag);
+	}
+	return code;
+}
+
 static enum lth_code work(const struct arguments *arguments, const char *data, size_t size, struct lth_arena *arena,
 			  struct lth_diag *diag)
 {
@@ -155,6 +181,8 @@ static enum lth_code work(const struct arguments *arguments, const char *data, s
 		code = lth_infer_graph(graph, diag);
 	if (code == LTH_OK)
 		code = lth_graph_verify(graph, diag);
+	if (code == LTH_OK && arguments->passes)
+		code = run_passes(graph, arguments->passes, diag);
 	if (code)
 		return code;
 	if (arguments->quiet)

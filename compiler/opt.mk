@@ -1,0 +1,8 @@
+# lathe-opt: text in, passes, text out; for developers and golden tests. Libraries stand in falling order of floors.
+noinst_PROGRAMS += %D%/lathe-opt
+%C%_lathe_opt_SOURCES = %D%/opt_main.c
+%C%_lathe_opt_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+lathe_graph_libs = compiler/import/libimport.a compiler/ir/libirtext.a compiler/passes/libpasses.a compiler/ops/libops.a \
+	compiler/lower/liblower.a compiler/ir/libir.a runtime/program/libprogram.a runtime/base/libbase.a \
+	$(PROTOBUF_C_LIBS) $(JANSSON_LIBS) -lm
+%C%_lathe_opt_LDADD = $(lathe_graph_libs)
