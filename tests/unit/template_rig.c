@@ -63,6 +63,11 @@ static void rig_apply(void *context, uint32_t output, const lth_lv *index, uint3
 	int64_t step = rig->outputs[output].strides[axis];
 	/* out += value + 1: an element that is finished twice is wrong by more than any rounding. */
 	lth_lv one = lth_loop_const_f(fn, rig->compute, 1);
+	if (rig->relu) {
+		value = lth_loop_op2(fn, LTH_SCALAR_MAX, value, lth_loop_const_f(fn, rig->compute, 0));
+		lth_loop_store(fn, place, value, rig->compute, mask);
+		return;
+	}
 	if (lanes > 1 && step != 1) {
 		lth_lv ramp = lth_loop_op2(fn, LTH_SCALAR_MUL, lth_loop_ramp(fn, lth_loop_i64(fn, 0), lanes),
 					   lth_loop_i64(fn, step));

@@ -30,6 +30,7 @@ struct rig {
 		int64_t elements;
 	} outputs[3];
 	enum rig_machine kind;
+	bool relu;     /* the epilogue stores max(value, 0) instead of adding value + 1 to what is there */
 	bool native;   /* compile for this machine instead of the kind's least */
 	void *library; /* the compiled kernel's */
 	lathe_kernel_fn kernel; /* NULL: interpreted */
