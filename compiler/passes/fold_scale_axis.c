@@ -146,6 +146,28 @@ static bool describe_affine(struct lth_graph *graph, const struct lth_node *node
 	}
 }
 
+/* A run of weights times one number; false if a result is not finite. */
+static bool scale_run(enum lth_dtype dtype, const char *from, char *to, int64_t first, int64_t count, double scale)
+{
+	bool finite = true;
+	if (dtype == LTH_DTYPE_F32) { /* nearly all models: without a call an element */
+		for (int64_t i = first; i < first + count; i++) {
+			float element;
+			memcpy(&element, from + i * 4, sizeof(element));
+			element = (float)(element * scale);
+			finite &= isfinite(element) != 0;
+			memcpy(to + i * 4, &element, sizeof(element));
+		}
+		return finite;
+	}
+	for (int64_t i = first; i < first + count && finite; i++) {
+		double element;
+		finite = lth_load_real(dtype, from, i, &element) && lth_store_real(dtype, to, i, element * scale) &&
+			 lth_load_real(dtype, to, i, &element) && isfinite(element);
+	}
+	return finite;
+}
+
 /* The weights with each channel scaled, as a new constant; LTH_NONE if a result is not finite. */
 static lth_value_id scaled_weights(struct lth_rewrite *rewrite, const struct weights *weights, const double *scale)
 {
@@ -156,16 +178,10 @@ static lth_value_id scaled_weights(struct lth_rewrite *rewrite, const struct wei
 		return LTH_NONE;
 	for (int64_t g = 0; g < weights->groups; g++)
 		for (int64_t o = 0; o < weights->outer; o++)
-			for (int64_t c = 0; c < weights->channels; c++)
-				for (int64_t i = 0; i < weights->inner; i++, at++) {
-					double element;
-					if (!lth_load_real(value.type.dtype, value.constant.data, at, &element))
-						return LTH_NONE;
-					element *= scale[g * weights->channels + c];
-					if (!lth_store_real(value.type.dtype, data, at, element) ||
-					    !lth_load_real(value.type.dtype, data, at, &element) || !isfinite(element))
-						return LTH_NONE;
-				}
+			for (int64_t c = 0; c < weights->channels; c++, at += weights->inner)
+				if (!scale_run(value.type.dtype, value.constant.data, data, at, weights->inner,
+					       scale[g * weights->channels + c]))
+					return LTH_NONE;
 	return lth_rewrite_constant(rewrite, "weights", value.type.dtype, value.type.rank, shape, data,
 				    value.constant.bytes);
 }

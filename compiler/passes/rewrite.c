@@ -392,10 +392,9 @@ lth_value_id lth_rewrite_constant(struct lth_rewrite *rewrite, const char *suffi
 {
 	struct lth_graph *graph = rewrite->graph;
 	const char *name = lth_arena_printf(graph->arena, "%s.%s", graph->nodes[rewrite->node].name, suffix);
-	const void *copy = lth_arena_memdup(graph->arena, data, (size_t)bytes);
 	lth_value_id value = LTH_NONE;
-	if (name && copy)
-		value = lth_graph_constant(graph, name, dtype, rank, shape, copy, bytes);
+	if (name && data)
+		value = lth_graph_constant(graph, name, dtype, rank, shape, data, bytes);
 	if (value == LTH_NONE || !cover_values(rewrite)) {
 		exhausted(rewrite);
 		return LTH_NONE;
@@ -405,18 +404,11 @@ lth_value_id lth_rewrite_constant(struct lth_rewrite *rewrite, const char *suffi
 
 lth_value_id lth_rewrite_scalar_f(struct lth_rewrite *rewrite, const char *suffix, enum lth_dtype dtype, double value)
 {
-	char data[8] = {0};
+	char *data = lth_arena_alloc(rewrite->graph->arena, sizeof(double));
 	int64_t bytes;
-	if (!lth_store_real(dtype, data, 0, value) || !lth_dtype_bytes(dtype, 1, &bytes))
+	if (!data || !lth_store_real(dtype, data, 0, value) || !lth_dtype_bytes(dtype, 1, &bytes))
 		return LTH_NONE;
 	return lth_rewrite_constant(rewrite, suffix, dtype, 0, NULL, data, bytes);
-}
-
-lth_value_id lth_rewrite_ints(struct lth_rewrite *rewrite, const char *suffix, const int64_t *list, uint32_t count)
-{
-	int64_t shape = count;
-	return lth_rewrite_constant(rewrite, suffix, LTH_DTYPE_I64, 1, &shape, list,
-				    (int64_t)(count * sizeof(*list)));
 }
 
 const struct lth_node *lth_producer(const struct lth_graph *graph, lth_value_id value, enum lth_op_id op)

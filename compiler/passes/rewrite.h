@@ -59,11 +59,11 @@ void lth_rewrite_inline(struct lth_rewrite *rewrite, lth_region_id region);
 /* Input `index` of the visited node reads `to` from now on. */
 void lth_rewrite_set_input(struct lth_rewrite *rewrite, uint32_t index, lth_value_id to);
 
-/* New constants. Data is copied. `_f` rounds `value` to the element type of `like` (a float). */
+/* New constants. `_constant` borrows data that lives as long as the graph (NULL: failure); `_scalar_f` rounds to the
+ * element type, a float. */
 lth_value_id lth_rewrite_constant(struct lth_rewrite *rewrite, const char *suffix, enum lth_dtype dtype,
 				  uint32_t rank, const int64_t *shape, const void *data, int64_t bytes);
 lth_value_id lth_rewrite_scalar_f(struct lth_rewrite *rewrite, const char *suffix, enum lth_dtype dtype, double value);
-lth_value_id lth_rewrite_ints(struct lth_rewrite *rewrite, const char *suffix, const int64_t *list, uint32_t count);
 
 /* Questions that patterns ask. */
 static inline struct lth_value *lth_rewrite_value(const struct lth_rewrite *rewrite, lth_value_id value)
