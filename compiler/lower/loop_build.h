@@ -23,6 +23,10 @@ lth_lv lth_loop_fold(struct lth_loop_fn *fn, enum lth_scalar_op op, enum lth_dty
 enum lth_dtype lth_loop_op_dtype(enum lth_scalar_op op, enum lth_dtype operand);
 const char *lth_loop_text(enum lth_loop_op op);
 
+/* lth_loop_verify that names lines of a text (by instruction; NULL: instructions themselves). loop_verify.c */
+LTH_MUST_CHECK enum lth_code lth_loop_verify_lines(const struct lth_loop_fn *fn, const uint32_t *lines,
+						   struct lth_diag *diag);
+
 /* Values that belong to no block. */
 static inline bool lth_loop_is_entry(enum lth_loop_op op)
 {
