@@ -213,6 +213,8 @@ static enum lth_code read_flags(struct lth_config *config, int argc, char **argv
 /* --- what follows from the settings */
 static enum lth_code split_listen(struct lth_config *config, struct lth_diag *diag)
 {
+	if (strncmp(config->listen, "unix:/", 6) == 0)
+		return LTH_OK;
 	char *colon = strrchr(config->listen, ':');
 	size_t length = colon ? (size_t)(colon - config->listen) : 0;
 	const char *host = config->listen;

@@ -734,6 +734,16 @@ unsigned lth_jobs_in_flight(const struct lth_jobs *jobs, unsigned *out_queued)
 	return jobs->queued + jobs->running;
 }
 
+bool lth_jobs_stuck(const struct lth_jobs *jobs)
+{
+	static const uint64_t LATE_NS = 60000000000;
+	uint64_t now = lth_now_ns();
+	for (const struct lth_job *job = jobs->newest; job; job = job->previous)
+		if (!lth_job_ended(job) && now > job->deadline_ns && now - job->deadline_ns > LATE_NS)
+			return true;
+	return false;
+}
+
 json_t *lth_jobs_held(const struct lth_jobs *jobs)
 {
 	json_t *held = json_object();

@@ -2,6 +2,7 @@
 noinst_LIBRARIES += %D%/libdaemon.a
 %C%_libdaemon_a_SOURCES = \
 	%D%/answers.c %D%/answers.h \
+	%D%/auth.c %D%/auth.h \
 	%D%/config.c %D%/config.def %D%/config.h \
 	%D%/deliver.c \
 	%D%/description.c %D%/description.h \
@@ -9,6 +10,7 @@ noinst_LIBRARIES += %D%/libdaemon.a
 	%D%/evict.c \
 	%D%/http.h \
 	%D%/jobs.c %D%/jobs.h \
+	%D%/listen.c \
 	%D%/metrics.c %D%/metrics.def %D%/metrics.h \
 	%D%/negotiate.c %D%/negotiate.h \
 	%D%/options.c %D%/options.h \
@@ -26,16 +28,18 @@ noinst_LIBRARIES += %D%/libdaemon.a
 	%D%/routes.c %D%/routes.def \
 	%D%/server.c %D%/server.h \
 	%D%/spool.c \
-	%D%/store.c %D%/store.h
+	%D%/store.c %D%/store.h \
+	%D%/systemd.c %D%/systemd.h \
+	%D%/tls.c
 nodist_%C%_libdaemon_a_SOURCES = %D%/web_page.c %D%/openapi_text.c
 %C%_libdaemon_a_CPPFLAGS = $(AM_CPPFLAGS) -DLATHE_LIBEXECDIR='"$(libexecdir)"'
-%C%_libdaemon_a_CFLAGS = $(AM_CFLAGS) $(MHD_CFLAGS) $(UV_CFLAGS) $(JANSSON_CFLAGS)
+%C%_libdaemon_a_CFLAGS = $(AM_CFLAGS) $(MHD_CFLAGS) $(UV_CFLAGS) $(JANSSON_CFLAGS) $(GNUTLS_CFLAGS)
 
 sbin_PROGRAMS += %D%/lathed
 %C%_lathed_SOURCES = %D%/main.c
 %C%_lathed_CFLAGS = $(AM_CFLAGS) $(UV_CFLAGS) $(JANSSON_CFLAGS)
 %C%_lathed_LDADD = %D%/libdaemon.a runtime/base/libsha256.a runtime/base/libbase.a \
-	$(MHD_LIBS) $(UV_LIBS) $(JANSSON_LIBS) $(CRYPTO_LIBS) -lm
+	$(MHD_LIBS) $(GNUTLS_LIBS) $(UV_LIBS) $(JANSSON_LIBS) $(CRYPTO_LIBS) -lm
 
 EXTRA_DIST += %D%/web/index.html
 CLEANFILES += %D%/web_page.c %D%/openapi_text.c

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -362,8 +363,16 @@ static int spawn_process(struct lth_pool_worker *worker, int child_end)
 		{.flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO},
 		{.flags = UV_INHERIT_FD, .data.fd = child_end},
 	};
+	/* a clean environment: nothing of the daemon's (service manager, proxies, preloads) reaches what compiles for others */
+	char temporary[PATH_MAX + 16], sanitizer[256];
+	const char *asan = getenv("ASAN_OPTIONS");
+	char path_variable[] = "PATH=/usr/bin:/bin", locale[] = "LC_ALL=C.UTF-8";
+	snprintf(temporary, sizeof(temporary), "TMPDIR=%s", worker->work_dir);
+	snprintf(sanitizer, sizeof(sanitizer), "ASAN_OPTIONS=%s", asan ? asan : "");
+	char *environment[] = {path_variable, locale, temporary, asan ? sanitizer : NULL, NULL};
 	uv_process_options_t options = {
 		.file = pool->config->worker_path,
+		.env = environment,
 		.args = plain_args,
 		.stdio = stdio,
 		.stdio_count = WORKER_FD + 1,

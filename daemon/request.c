@@ -252,15 +252,28 @@ static bool is_plain(const char *text)
 	return true;
 }
 
+/* Of a Unix socket: the user at its other end. */
+static void peer_name(const struct lth_request *request, char *out_name, size_t size)
+{
+	struct ucred peer;
+	socklen_t length = sizeof(peer);
+	if (request->socket && getsockopt(request->socket->fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0)
+		snprintf(out_name, size, "uid:%lu", (unsigned long)peer.uid);
+}
+
 void lth_request_client(const struct lth_request *request, char *out_name, size_t size)
 {
 	const char *name = lth_request_header(request, "Lathe-Client");
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 	snprintf(out_name, size, "-");
-	if (name && *name && strlen(name) < size && is_plain(name))
+	if (request->client[0])
+		snprintf(out_name, size, "%s", request->client); /* credentials say more than a header */
+	else if (name && *name && strlen(name) < size && is_plain(name))
 		snprintf(out_name, size, "%s", name);
-	else if (info && info->client_addr && info->client_addr->sa_family != AF_UNIX)
+	else if (info && info->client_addr && info->client_addr->sa_family == AF_UNIX)
+		peer_name(request, out_name, size);
+	else if (info && info->client_addr)
 		getnameinfo(info->client_addr,
 			    info->client_addr->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6),
 			    out_name, (socklen_t)size, NULL, 0, NI_NUMERICHOST);
@@ -288,6 +301,29 @@ static enum lth_code check_origin(const struct lth_request *request, struct lth_
 		return LTH_OK;
 	return lth_diag_fail(diag, LTH_FORBIDDEN, "Origin", "the daemon's own page, or a client that is no web page", NULL,
 			     "a request from %s", origin);
+}
+
+/* Who is it, and may they? */
+static enum lth_code check_role(struct lth_request *request, struct lth_diag *diag)
+{
+	static const char *const names[] = {"open", "read", "submit", "admin"};
+	const struct lth_server *server = request->server;
+	enum lth_role wanted = request->route->role, has = LTH_ROLE_OPEN;
+	if (!server->tokens.count && !server->config.tls_client_ca[0])
+		return LTH_OK;
+	const struct lth_token *token = lth_tokens_find(&server->tokens, lth_request_header(request, "Authorization"));
+	if (token) {
+		has = token->role;
+		snprintf(request->client, sizeof(request->client), "%s", token->name);
+	} else if (lth_tls_client(request, request->client, sizeof(request->client))) {
+		has = LTH_ROLE_SUBMIT;
+	}
+	if (has >= wanted)
+		return LTH_OK;
+	if (has == LTH_ROLE_OPEN)
+		return lth_diag_fail(diag, LTH_UNAUTHORIZED, "Authorization", "a bearer token of the daemon's token file",
+				     NULL, "none that is valid");
+	return lth_diag_fail(diag, LTH_FORBIDDEN, "Authorization", names[wanted], NULL, "the role %s", names[has]);
 }
 
 /* Decides from the header alone whether the body may come: a client that waits for 100 Continue then sends nothing. */
@@ -330,9 +366,14 @@ static void begin(struct lth_request *request, const char *method, const char *p
 		return;
 	enum lth_code code = check_origin(request, &diag);
 	if (code == LTH_OK)
+		code = check_role(request, &diag);
+	if (code == LTH_OK)
 		code = check_body(request, &diag);
-	if (code != LTH_OK)
-		lth_reply_problem(request, &diag, NULL);
+	if (code == LTH_OK)
+		return;
+	lth_reply_problem(request, &diag, NULL);
+	if (code == LTH_UNAUTHORIZED)
+		lth_reply_header(request, "WWW-Authenticate", "Bearer realm=\"lathe\"");
 }
 
 /* --- the body arrives. False cuts the connection. */

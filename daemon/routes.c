@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const struct lth_route routes[] = {
-#define LTH_ROUTE(method, path, body, handler, summary) {#method, path, LTH_BODY_##body, handler},
+#define LTH_ROUTE(method, path, body, role, handler, summary) {#method, path, LTH_BODY_##body, LTH_ROLE_##role, handler},
 #include "daemon/routes.def"
 #undef LTH_ROUTE
 };

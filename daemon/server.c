@@ -3,19 +3,15 @@
  * that there is more to do now. */
 #include <config.h>
 #include "daemon/http.h"
+#include "daemon/systemd.h"
 #include "runtime/base/io.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
-#include <netdb.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-enum { EVICTION_GRACE_S = 60, RUNS_AT_ONCE = 64, SWEEP_MS = 1000, BACKLOG = 1024, CONNECTION_MEMORY = 32 * 1024 };
+enum { EVICTION_GRACE_S = 60, RUNS_AT_ONCE = 64, SWEEP_MS = 1000, CONNECTION_MEMORY = 32 * 1024 };
 
 static void drive(struct lth_server *server);
 static void maybe_finish_drain(struct lth_server *server);
@@ -96,69 +92,6 @@ static bool on_description(void *context, const char *text, size_t size)
 	return false;
 }
 
-/* --- listening */
-static bool is_loopback(const struct sockaddr *address)
-{
-	if (address->sa_family == AF_INET) {
-		struct sockaddr_in in;
-		memcpy(&in, address, sizeof(in));
-		return ntohl(in.sin_addr.s_addr) >> 24 == 127;
-	}
-	if (address->sa_family == AF_INET6) {
-		struct sockaddr_in6 in;
-		memcpy(&in, address, sizeof(in));
-		return IN6_IS_ADDR_LOOPBACK(&in.sin6_addr);
-	}
-	return false;
-}
-
-static enum lth_code listen_failed(const struct lth_server *server, struct lth_diag *diag, const char *why)
-{
-	return lth_diag_fail(diag, LTH_INVALID_OPTION, "listen", "an address of this machine and a free port", NULL,
-			     "%s: %s", server->config.listen, why);
-}
-
-static enum lth_code bind_address(struct lth_server *server, const struct addrinfo *address, struct lth_diag *diag)
-{
-	int on = 1;
-	server->loopback = is_loopback(address->ai_addr);
-	if (!server->loopback && !server->config.allow_remote)
-		return lth_diag_fail(diag, LTH_FORBIDDEN, "listen", "a loopback address",
-				     "--allow-remote yes lets everyone who reaches it compile here", "%s",
-				     server->config.listen);
-	server->listen_fd = socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (server->listen_fd < 0)
-		return listen_failed(server, diag, strerror(errno));
-	setsockopt(server->listen_fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (bind(server->listen_fd, address->ai_addr, address->ai_addrlen) == 0 && listen(server->listen_fd, BACKLOG) == 0)
-		return LTH_OK;
-	enum lth_code code = listen_failed(server, diag, strerror(errno));
-	close(server->listen_fd);
-	server->listen_fd = -1;
-	return code;
-}
-
-static enum lth_code open_socket(struct lth_server *server, struct lth_diag *diag)
-{
-	struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *list;
-	int error = getaddrinfo(server->config.host, server->config.port, &hints, &list);
-	if (error)
-		return listen_failed(server, diag, gai_strerror(error));
-	enum lth_code code = bind_address(server, list, diag);
-	freeaddrinfo(list);
-	if (code != LTH_OK)
-		return code;
-	union {
-		struct sockaddr any;
-		struct sockaddr_in v4;
-		struct sockaddr_in6 v6;
-	} bound;
-	socklen_t size = sizeof(bound);
-	if (getsockname(server->listen_fd, &bound.any, &size) == 0)
-		server->port = ntohs(bound.any.sa_family == AF_INET ? bound.v4.sin_port : bound.v6.sin6_port);
-	return LTH_OK;
-}
-
 static void on_http_log(void *context, const char *format, va_list args)
 {
 	struct lth_server *server = context;
@@ -168,11 +101,29 @@ static void on_http_log(void *context, const char *format, va_list args)
 	lth_log_event(&server->log, LTH_LOG_DEBUG, NULL, "http", "text", line, NULL);
 }
 
+static void set_tls_options(const struct lth_server *server, struct MHD_OptionItem options[4])
+{
+	const struct {
+		enum MHD_OPTION option;
+		char *pem;
+	} all[] = {{MHD_OPTION_HTTPS_MEM_CERT, server->tls.cert},
+		   {MHD_OPTION_HTTPS_MEM_KEY, server->tls.key},
+		   {MHD_OPTION_HTTPS_MEM_TRUST, server->tls.client_ca}};
+	size_t count = 0;
+	for (int i = 0; i < 3; i++)
+		if (all[i].pem)
+			options[count++] = (struct MHD_OptionItem){all[i].option, 0, all[i].pem};
+	options[count] = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
+}
+
 static enum lth_code start_http(struct lth_server *server, struct lth_diag *diag)
 {
 	const struct lth_config *config = &server->config;
+	struct MHD_OptionItem tls[4] = {{MHD_OPTION_END, 0, NULL}};
+	unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG | (server->tls.cert ? MHD_USE_TLS : 0);
+	set_tls_options(server, tls);
 	server->http = MHD_start_daemon(
-		MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, lth_http_request, server,
+		flags, 0, NULL, NULL, lth_http_request, server,
 		MHD_OPTION_EXTERNAL_LOGGER, on_http_log, server,
 		MHD_OPTION_LISTEN_SOCKET, server->listen_fd,
 		MHD_OPTION_NOTIFY_COMPLETED, lth_http_completed, server,
@@ -181,6 +132,7 @@ static enum lth_code start_http(struct lth_server *server, struct lth_diag *diag
 		MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)config->address_connections,
 		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)((config->idle_timeout_ms + 999) / 1000),
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+		MHD_OPTION_ARRAY, tls,
 		MHD_OPTION_END);
 	const union MHD_DaemonInfo *info = server->http ? MHD_get_daemon_info(server->http, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
 	if (!info)
@@ -219,6 +171,7 @@ static void shut(struct lth_server *server)
 	uv_close((uv_handle_t *)&server->http_poll, NULL);
 	uv_close((uv_handle_t *)&server->http_timer, NULL);
 	uv_close((uv_handle_t *)&server->sweep_timer, NULL);
+	uv_close((uv_handle_t *)&server->watchdog_timer, NULL);
 	uv_walk(server->loop, close_handle, NULL);
 	lth_pool_close(server->pool, on_pool_closed);
 }
@@ -235,6 +188,7 @@ void lth_server_stop(struct lth_server *server)
 		shut(server);
 		return;
 	}
+	lth_systemd_notify("STOPPING=1");
 	lth_log_event(&server->log, LTH_LOG_INFO, NULL, "drain", NULL);
 	server->draining = true;
 	server->drain_until_ns = lth_now_ns() + server->config.drain_timeout_ms * 1000000;
@@ -309,26 +263,47 @@ static void on_sweep(uv_timer_t *timer)
 	maybe_finish_drain(server);
 }
 
-static void on_signal(uv_signal_t *handle, int number)
+/* The watchdog is fed while jobs move: a daemon whose job is past its deadline by much is stuck, whatever its loop does. */
+static void on_watchdog(uv_timer_t *timer)
 {
-	struct lth_server *server = handle->data;
-	struct lth_config fresh;
+	struct lth_server *server = timer->data;
+	if (!lth_jobs_stuck(server->jobs))
+		lth_systemd_notify("WATCHDOG=1");
+}
+
+/* New settings, the token file among them: all of them or none. */
+static void reload(struct lth_server *server)
+{
+	struct lth_config fresh = {0};
 	struct lth_diag diag = {0};
 	enum lth_config_action action;
 	char line[1024];
-	if (number != SIGHUP) {
-		lth_server_stop(server);
-		return;
-	}
-	if (lth_config_load(server->argc, server->argv, &fresh, &action, &diag) != LTH_OK) {
+	lth_systemd_notify("RELOADING=1");
+	enum lth_code code = lth_config_load(server->argc, server->argv, &fresh, &action, &diag);
+	if (code == LTH_OK && fresh.token_file[0] && server->config.token_file[0])
+		code = lth_tokens_load(&server->tokens, fresh.token_file, &diag);
+	if (code == LTH_OK && !fresh.token_file[0] != !server->config.token_file[0])
+		code = lth_diag_fail(&diag, LTH_INVALID_OPTION, "token_file", NULL, "restart the daemon",
+				     "credentials switched on or off by a reload");
+	if (diag.code == LTH_OK) {
+		lth_config_reload(&server->config, &fresh, &server->log);
+		server->log.threshold = server->config.log_threshold;
+		lth_log_event(&server->log, LTH_LOG_INFO, NULL, "reloaded", NULL);
+	} else {
 		lth_log_event(&server->log, LTH_LOG_ERROR, NULL, "reload-refused", "problem",
 			      lth_diag_line(&diag, line, sizeof(line)), NULL);
-		return;
 	}
-	lth_config_reload(&server->config, &fresh, &server->log);
-	server->log.threshold = server->config.log_threshold;
 	lth_config_free(&fresh);
-	lth_log_event(&server->log, LTH_LOG_INFO, NULL, "reloaded", NULL);
+	lth_systemd_notify("READY=1");
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+	struct lth_server *server = handle->data;
+	if (number == SIGHUP)
+		reload(server);
+	else
+		lth_server_stop(server);
 }
 
 static void watch_signal(struct lth_server *server, uv_signal_t *handle, int number)
@@ -355,7 +330,11 @@ enum lth_code lth_server_start(struct lth_server *server, uv_loop_t *loop, struc
 	server->log.threshold = server->config.log_threshold;
 	server->started_ns = lth_now_ns();
 	server->listen_fd = -1;
-	enum lth_code code = open_socket(server, diag);
+	enum lth_code code = server->config.token_file[0] ? lth_tokens_load(&server->tokens, server->config.token_file, diag) : LTH_OK;
+	if (code == LTH_OK)
+		code = lth_tls_load(&server->config, &server->tls, diag);
+	if (code == LTH_OK)
+		code = lth_server_listen(server, diag);
 	if (code == LTH_OK)
 		code = lth_store_open(&server->store, server->config.state_dir, diag);
 	if (code != LTH_OK)
@@ -372,7 +351,10 @@ enum lth_code lth_server_start(struct lth_server *server, uv_loop_t *loop, struc
 	lth_jobs_recover(server->jobs, &server->store, &server->log);
 	uv_timer_init(loop, &server->http_timer);
 	uv_timer_init(loop, &server->sweep_timer);
-	server->http_timer.data = server->sweep_timer.data = server;
+	uv_timer_init(loop, &server->watchdog_timer);
+	server->http_timer.data = server->sweep_timer.data = server->watchdog_timer.data = server;
+	if (lth_systemd_watchdog_ms())
+		uv_timer_start(&server->watchdog_timer, on_watchdog, 0, lth_systemd_watchdog_ms());
 	uv_timer_start(&server->sweep_timer, on_sweep, SWEEP_MS, SWEEP_MS);
 	watch_signal(server, &server->sigterm, SIGTERM);
 	watch_signal(server, &server->sigint, SIGINT);
@@ -382,8 +364,9 @@ enum lth_code lth_server_start(struct lth_server *server, uv_loop_t *loop, struc
 		code = write_port_file(server, diag);
 	if (code != LTH_OK)
 		return code;
+	lth_systemd_notify("READY=1");
 	snprintf(port, sizeof(port), "%u", server->port);
-	lth_log_event(&server->log, LTH_LOG_INFO, NULL, "listening", "address", server->config.host, "port", port, "state_dir",
+	lth_log_event(&server->log, LTH_LOG_INFO, NULL, "listening", "address", server->config.listen, "port", port, "state_dir",
 		      server->store.root, NULL);
 	return LTH_OK;
 }
@@ -400,5 +383,9 @@ void lth_server_finish(struct lth_server *server)
 	lth_answers_clear(&server->answers);
 	lth_description_free(&server->description);
 	lth_store_close(&server->store);
+	lth_tokens_free(&server->tokens);
+	lth_tls_free(&server->tls);
+	if (strncmp(server->config.listen, "unix:", 5) == 0)
+		unlink(server->config.listen + 5);
 	lth_config_free(&server->config);
 }

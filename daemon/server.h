@@ -5,6 +5,7 @@
 #define LTH_DAEMON_SERVER_H
 
 #include "daemon/answers.h"
+#include "daemon/auth.h"
 #include "daemon/config.h"
 #include "daemon/description.h"
 #include "daemon/jobs.h"
@@ -26,6 +27,7 @@ enum lth_body { LTH_BODY_NONE, LTH_BODY_SPOOL, LTH_BODY_MODEL };
 struct lth_route {
 	const char *method, *path;
 	enum lth_body body;
+	enum lth_role role;
 	void (*handler)(struct lth_request *request);
 };
 
@@ -44,16 +46,20 @@ struct lth_server {
 	struct lth_store store;
 	struct lth_answers answers;
 	struct lth_description description;
+	struct lth_tokens tokens;
 	struct lth_pool *pool;
 	struct lth_jobs *jobs;
 	struct MHD_Daemon *http;
 	struct lth_connection *connections;
 	int listen_fd;
 	unsigned port;
+	struct lth_tls {
+		char *cert, *key, *client_ca; /* PEM; NULL without TLS */
+	} tls;
 	bool loopback, draining, stopping, pool_closed, evicting, description_is_new;
 	uint64_t drain_until_ns, started_ns;
 	uv_poll_t http_poll;
-	uv_timer_t http_timer, sweep_timer;
+	uv_timer_t http_timer, sweep_timer, watchdog_timer;
 	uv_signal_t sigterm, sigint, sighup;
 	int argc;
 	char **argv;
@@ -71,6 +77,7 @@ struct lth_request {
 	bool early; /* waits for the first worker to introduce itself */
 	enum lth_body body;
 	bool body_is_json;
+	char client[64]; /* the name that its credentials gave it; else empty */
 	struct lth_spool spool; /* a raw body */
 	struct lth_buf text;    /* a JSON body */
 	struct lth_diag diag;   /* the first thing that went wrong with the body */
@@ -94,6 +101,16 @@ void lth_server_finish(struct lth_server *server);
 void lth_server_kick(struct lth_server *server);
 /* First call drains, second is fast. */
 void lth_server_stop(struct lth_server *server);
+
+/* --- listen.c */
+/* Sets listen_fd, port and loopback. */
+LTH_MUST_CHECK enum lth_code lth_server_listen(struct lth_server *server, struct lth_diag *diag);
+
+/* --- tls.c */
+LTH_MUST_CHECK enum lth_code lth_tls_load(const struct lth_config *config, struct lth_tls *out_tls, struct lth_diag *diag);
+void lth_tls_free(struct lth_tls *tls);
+/* True when the client showed a certificate that our authority signed; its common name is put into `out_name`. */
+bool lth_tls_client(const struct lth_request *request, char *out_name, size_t size);
 
 /* --- request.c */
 /* One timer a request. Without memory for it there is none: the request waits for what it waits for. */
@@ -139,7 +156,7 @@ void lth_reply_blob(struct lth_request *request, const char *digest, const char 
 /* Finds the route and fills route, route_number, argument and head; else sets a problem (404, 405 with Allow). */
 void lth_routes_match(struct lth_request *request, const char *method, const char *path);
 const char *lth_routes_name(unsigned number);
-#define LTH_ROUTE(method, path, body, handler, summary) void handler(struct lth_request *request);
+#define LTH_ROUTE(method, path, body, role, handler, summary) void handler(struct lth_request *request);
 #include "daemon/routes.def"
 #undef LTH_ROUTE
 

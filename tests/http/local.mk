@@ -8,6 +8,7 @@ http_tests = \
 	%D%/answer-forms \
 	%D%/async-jobs \
 	%D%/compile-and-cache \
+	%D%/credentials \
 	%D%/deadlines \
 	%D%/disk-full \
 	%D%/early-requests \
@@ -25,6 +26,8 @@ http_tests = \
 	%D%/start-errors \
 	%D%/store-survives \
 	%D%/tables-and-health \
+	%D%/tls \
+	%D%/unix-socket \
 	%D%/worker-crashes \
 	%D%/worker-killed \
 	%D%/worker-memory

@@ -1,14 +1,21 @@
 /* Unit tests of the daemon's pure parts, and of the messages between it and its workers. */
 #include "daemon/answers.h"
 #include "daemon/negotiate.h"
+#include "daemon/auth.h"
 #include "daemon/options.h"
+#include "daemon/systemd.h"
 #include "runtime/base/wire.h"
 
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 /* --- negotiation */
@@ -228,6 +235,68 @@ START_TEST(answers_are_spliced)
 }
 END_TEST
 
+/* --- credentials */
+START_TEST(tokens_are_found_and_checked)
+{
+	static const char text[] = "# farm\n0123456789abcdef0 submit ci\n\nfedcba9876543210f read\n";
+	char path[] = "test_daemon.XXXXXX";
+	struct lth_tokens tokens = {0};
+	struct lth_diag diag = {0};
+	int fd = mkstemp(path);
+	ck_assert_int_eq(write(fd, text, sizeof(text) - 1), (int)sizeof(text) - 1);
+	ck_assert_int_eq(lth_tokens_load(&tokens, path, &diag), LTH_OK);
+	ck_assert_uint_eq(tokens.count, 2);
+	ck_assert_str_eq(lth_tokens_find(&tokens, "Bearer 0123456789abcdef0")->name, "ci");
+	ck_assert_int_eq(lth_tokens_find(&tokens, "bearer fedcba9876543210f")->role, LTH_ROLE_READ);
+	ck_assert_ptr_null(lth_tokens_find(&tokens, "Bearer 0123456789abcdef"));
+	ck_assert_ptr_null(lth_tokens_find(&tokens, "Basic 0123456789abcdef0"));
+	ck_assert_ptr_null(lth_tokens_find(&tokens, NULL));
+	ck_assert_int_eq(fchmod(fd, 0644), 0);
+	ck_assert_int_eq(lth_tokens_load(&tokens, path, &diag), LTH_INVALID_OPTION);
+	ck_assert_int_eq(fchmod(fd, 0600), 0);
+	ck_assert_int_eq(pwrite(fd, "short ", 6, 0), 6);
+	diag = (struct lth_diag){0};
+	ck_assert_int_eq(lth_tokens_load(&tokens, path, &diag), LTH_INVALID_OPTION);
+	ck_assert_uint_eq(tokens.count, 2); /* what it had */
+	ck_assert_ptr_null(strstr(diag.found, "short"));
+	lth_tokens_free(&tokens);
+	close(fd);
+	unlink(path);
+}
+END_TEST
+
+/* --- the service manager */
+START_TEST(notifications_arrive)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	char buffer[32] = "", pid[24];
+	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+	snprintf(address.sun_path, sizeof(address.sun_path), "test_daemon.notify.%ld", (long)getpid());
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	lth_systemd_notify("READY=1"); /* nobody to tell */
+	char path[PATH_MAX + 64], folder[PATH_MAX];
+	snprintf(path, sizeof(path), "%s/%s", getcwd(folder, sizeof(folder)), address.sun_path);
+	setenv("NOTIFY_SOCKET", path, 1);
+	if (strlen(path) < sizeof(address.sun_path)) {
+		lth_systemd_notify("READY=1");
+		ck_assert_int_eq(recv(fd, buffer, sizeof(buffer), MSG_DONTWAIT), 7);
+		ck_assert_str_eq(buffer, "READY=1");
+	}
+	unlink(address.sun_path);
+	close(fd);
+	ck_assert_int_eq(lth_systemd_socket(), -1);
+	setenv("LISTEN_FDS", "1", 1);
+	setenv("LISTEN_PID", "1", 1);
+	ck_assert_int_eq(lth_systemd_socket(), -1); /* meant for another process */
+	snprintf(pid, sizeof(pid), "%ld", (long)getpid());
+	setenv("LISTEN_PID", pid, 1);
+	ck_assert_int_eq(lth_systemd_socket(), 3);
+	ck_assert_uint_eq(lth_systemd_watchdog_ms(), 0);
+	setenv("WATCHDOG_USEC", "3000000", 1);
+	ck_assert_uint_eq(lth_systemd_watchdog_ms(), 1500);
+}
+END_TEST
+
 /* --- messages */
 START_TEST(messages_carry_descriptors)
 {
@@ -292,6 +361,8 @@ int main(void)
 	tcase_add_test(pure, origins);
 	tcase_add_test(pure, preferences);
 	tcase_add_test(pure, answers_are_spliced);
+	tcase_add_test(pure, tokens_are_found_and_checked);
+	tcase_add_test(pure, notifications_arrive);
 	tcase_add_test(pure, messages_carry_descriptors);
 	tcase_add_test(pure, messages_have_limits);
 	tcase_add_checked_fixture(options, load_table, free_table);
