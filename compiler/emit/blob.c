@@ -11,7 +11,7 @@ enum section {
 	SECTION_RODATA,
 	SECTION_KERNELS,
 	SECTION_RELA,
-	SECTION_BSS, /* not empty: what the linker places behind it begins a segment of its own */
+	SECTION_GAP, /* not empty: what the linker places behind it begins a segment of its own */
 	SECTION_CONSTANTS,
 	SECTION_STACK,
 	SECTION_SYMTAB,
@@ -22,7 +22,7 @@ enum section {
 
 /* Names of the sections, behind each other. */
 static const char section_names[] =
-	"\0.rodata\0.data.rel.ro\0.rela.data.rel.ro\0.bss\0" LTH_CONSTANTS_SECTION "\0.note.GNU-stack\0.symtab\0.strtab\0.shstrtab";
+	"\0.rodata\0.data.rel.ro\0.rela.data.rel.ro\0" LTH_GAP_SECTION "\0" LTH_CONSTANTS_SECTION "\0.note.GNU-stack\0.symtab\0.strtab\0.shstrtab";
 
 struct blob {
 	struct lth_blob_options options;
@@ -152,7 +152,7 @@ static void describe_all(struct blob *blob, const struct lth_emit_input *input)
 	rela->sh_link = SECTION_SYMTAB;
 	rela->sh_info = SECTION_KERNELS;
 	rela->sh_entsize = sizeof(Elf64_Rela);
-	describe(blob, SECTION_BSS, SHT_NOBITS, SHF_ALLOC | SHF_WRITE, 8, 8);
+	describe(blob, SECTION_GAP, SHT_NOBITS, SHF_ALLOC | SHF_WRITE, 8, 8);
 	describe(blob, SECTION_CONSTANTS, SHT_PROGBITS, SHF_ALLOC, LTH_PAGE,
 		 blob->options.inline_constants ? input->constants_size : LTH_CONSTANTS_STAND_IN);
 	describe(blob, SECTION_STACK, SHT_PROGBITS, 0, 1, 0);

@@ -7,6 +7,7 @@
 
 /* The constants' section, the last of the address space. Through the linker goes a stand-in of a few bytes. */
 #define LTH_CONSTANTS_SECTION ".lathe_constants"
+#define LTH_GAP_SECTION ".lathe_gap" /* before it: a few bytes without contents, like .bss */
 enum { LTH_PAGE = 4096, LTH_CONSTANTS_STAND_IN = 64 };
 
 /* How the image object is made. */

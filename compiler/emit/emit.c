@@ -17,7 +17,8 @@
 
 /* The constants come last, in a segment of their own; the dynamic symbols of an executable are this one. */
 static const char script_sections[] =
-	"SECTIONS { " LTH_CONSTANTS_SECTION " : ALIGN(CONSTANT(MAXPAGESIZE)) { *(" LTH_CONSTANTS_SECTION ") } } INSERT AFTER .bss;\n";
+	"SECTIONS { " LTH_GAP_SECTION " : { KEEP(*(" LTH_GAP_SECTION ")) } "
+	LTH_CONSTANTS_SECTION " : ALIGN(CONSTANT(MAXPAGESIZE)) { KEEP(*(" LTH_CONSTANTS_SECTION ")) } } INSERT AFTER .bss;\n";
 static const char script_exports[] = "VERSION { { global: lathe_query; local: *; }; }\n";
 
 static const char *const kind_names[LTH_NUM_EMITS] = {
@@ -46,10 +47,39 @@ const char *lth_emit_header(void)
 	return header_text;
 }
 
-const char *lth_emit_runtime_dir(void)
+/* FOLDER/below/file, where FOLDER is that of the running program; empty when unknown. */
+static void beside_program(const char *below, const char *file, char *out, size_t size)
 {
+	char self[4096];
+	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	*out = 0;
+	if (length <= 0)
+		return;
+	self[length] = 0;
+	char *slash = strrchr(self, '/');
+	if (!slash)
+		return;
+	*slash = 0;
+	int written = snprintf(out, size, "%s/%s%s", self, below, file);
+	if (written < 0 || (size_t)written >= size)
+		*out = 0;
+}
+
+void lth_emit_runtime_file(const char *file, char *out, size_t size)
+{
+	/* Installed beside the worker; where configure said; in a build folder, from COMPONENT/PART/program. */
+	static const char *const below[] = {"lathe/", "../../runtime/exec/"};
 	const char *set = getenv("LATHE_LIBEXEC");
-	return set && *set ? set : LTH_LIBEXEC;
+	if (set && *set) {
+		snprintf(out, size, "%s/%s", set, file);
+		return;
+	}
+	for (size_t k = 0; k < sizeof(below) / sizeof(below[0]); k++) {
+		beside_program(below[k], file, out, size);
+		if (*out && access(out, R_OK) == 0)
+			return;
+	}
+	snprintf(out, size, "%s/%s", LTH_LIBEXEC, file);
 }
 
 /* The argument vector grows in one arena-like block of strings. */
@@ -170,9 +200,7 @@ static enum lth_code set_paths(struct job *job)
 		code = set_path(job, path_of(job, FILE_SCRIPT), folder, "image.ld");
 	if (code == LTH_OK)
 		code = set_path(job, path_of(job, FILE_OUT), folder, "out");
-	if (code == LTH_OK)
-		code = set_path(job, path_of(job, FILE_RUNTIME), lth_emit_runtime_dir(),
-				job->kind == LTH_EMIT_EXE ? "rt-exe.o" : "rt-so.o");
+	lth_emit_runtime_file(job->kind == LTH_EMIT_EXE ? "rt-exe.o" : "rt-so.o", path_of(job, FILE_RUNTIME), 4096);
 	if (code == LTH_OK)
 		code = lth_link_libraries(path_of(job, FILE_LIBC), path_of(job, FILE_LIBM), 4096, job->diag);
 	if (code == LTH_OK && job->kind != LTH_EMIT_KERNELS && access(path_of(job, FILE_RUNTIME), R_OK) != 0)
@@ -187,12 +215,14 @@ static void add_options(struct job *job)
 	static const char *const program[] = {"-pie", "--dynamic-linker", "/lib64/ld-linux-x86-64.so.2", NULL};
 	static const char *const relocatable[] = {"-r", NULL};
 	static const char *const common[] = {"-z", "noexecstack", "-z", "relro", "-z", "now", "-z", "max-page-size=4096",
-					     "--hash-style=gnu", "--no-warn-rwx-segments", "-T", NULL};
+					     "--hash-style=gnu", "--eh-frame-hdr", "-T", NULL};
 	const char *const *own = is_relocatable(job->kind) ? relocatable : job->kind == LTH_EMIT_EXE ? program : shared;
 	for (; *own; own++)
 		add(&job->arguments, *own);
 	add(&job->arguments, "--build-id=none");
 	add(&job->arguments, "--strip-debug");
+	if (job->kind == LTH_EMIT_SO || job->kind == LTH_EMIT_EXE)
+		add(&job->arguments, "--gc-sections");
 	for (const char *const *word = common; !is_relocatable(job->kind) && *word; word++)
 		add(&job->arguments, *word);
 	if (!is_relocatable(job->kind))

@@ -52,7 +52,8 @@ enum lth_emit_kind lth_emit_kind_by_name(const char *name);
 /* C declarations for those who link an object or archive. Static text. */
 const char *lth_emit_header(void);
 
-/* Where rt-so.o and rt-exe.o are: $LATHE_LIBEXEC, else the folder of the installation. */
-const char *lth_emit_runtime_dir(void);
+/* Where rt-so.o or rt-exe.o is: in $LATHE_LIBEXEC, else `lathe` beside the running program, else the build folder it
+ * stands in, else where configure put it. */
+void lth_emit_runtime_file(const char *file, char *out, size_t size);
 
 #endif
