@@ -184,10 +184,20 @@ static enum lth_code read_flags(struct lth_config *config, int argc, char **argv
 {
 	for (int i = 1; i < argc; i++) {
 		const char *flag = argv[i];
-		if (strcmp(flag, "--help") == 0 || strcmp(flag, "--version") == 0) {
-			*action = flag[2] == 'h' ? LTH_CONFIG_HELP : LTH_CONFIG_VERSION;
+		static const struct {
+			const char *flag;
+			enum lth_config_action action;
+		} actions[] = {{"--help", LTH_CONFIG_HELP},
+			       {"--version", LTH_CONFIG_VERSION},
+			       {"--print-config", LTH_CONFIG_REFERENCE}};
+		bool is_action = false;
+		for (size_t known = 0; known < sizeof(actions) / sizeof(actions[0]); known++)
+			if (strcmp(flag, actions[known].flag) == 0) {
+				*action = actions[known].action;
+				is_action = true;
+			}
+		if (is_action)
 			continue;
-		}
 		if (strncmp(flag, "--", 2) != 0)
 			return lth_diag_fail(diag, LTH_INVALID_OPTION, "command line", "flags; see --help", NULL, "'%s'", flag);
 		const char *name = flag + 2, *equals = strchr(name, '=');
@@ -306,6 +316,15 @@ static enum lth_code derive(struct lth_config *config, struct lth_diag *diag)
 	return code == LTH_OK ? find_worker(config, diag) : code;
 }
 
+/* $LATHED_CONFIG (empty: none), else the system's file where there is one. */
+static char *standard_file(void)
+{
+	const char *given = getenv("LATHED_CONFIG"), *standard = LATHE_SYSCONFDIR "/lathe/lathed.conf";
+	if (given)
+		return *given ? strdup(given) : NULL;
+	return access(standard, R_OK) == 0 ? strdup(standard) : NULL;
+}
+
 enum lth_code lth_config_load(int argc, char **argv, struct lth_config *out_config, enum lth_config_action *out_action,
 			      struct lth_diag *diag)
 {
@@ -316,8 +335,8 @@ enum lth_code lth_config_load(int argc, char **argv, struct lth_config *out_conf
 		code = assign(&config, &settings[i], settings[i].value, "default", diag);
 	if (code == LTH_OK)
 		code = read_flags(&config, argc, argv, &action, true, diag);
-	if (code == LTH_OK && !config.file && getenv("LATHED_CONFIG"))
-		config.file = strdup(getenv("LATHED_CONFIG"));
+	if (code == LTH_OK && !config.file)
+		config.file = standard_file();
 	if (code == LTH_OK && config.file)
 		code = read_file(&config, diag);
 	if (code == LTH_OK)
@@ -383,7 +402,8 @@ void lth_config_help(FILE *out)
 {
 	fprintf(out, "usage: lathed [--config FILE] [--SETTING VALUE ...]\n\n"
 		     "The daemon of the Lathe compiler. Each setting is a flag, a line `name = value` of the file,\n"
-		     "or an environment variable LATHED_NAME.\n\n");
+		     "or an environment variable LATHED_NAME. The file is the --config, $LATHED_CONFIG, or\n"
+		     LATHE_SYSCONFDIR "/lathe/lathed.conf. --print-config prints them all as such a file.\n\n");
 	for (size_t i = 0; i < NUM_SETTINGS; i++) {
 		char flag[64];
 		snprintf(flag, sizeof(flag), "--%s %s", settings[i].name, settings[i].argument);
@@ -396,6 +416,8 @@ void lth_config_help(FILE *out)
 
 void lth_config_reference(FILE *out)
 {
+	fprintf(out, "# Settings of lathed. Each may also be a flag (--name value) or LATHED_NAME in the environment; flags win\n"
+		     "# over the environment, the environment over this file. [restart]: a reload does not change it.\n\n");
 	for (size_t i = 0; i < NUM_SETTINGS; i++)
 		fprintf(out, "# %s%s\n# %s = %s\n\n", settings[i].help, settings[i].reload ? "" : " [restart]",
 			settings[i].name, settings[i].value);

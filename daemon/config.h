@@ -25,7 +25,7 @@ struct lth_config {
 	enum lth_log_level log_threshold;
 };
 
-enum lth_config_action { LTH_CONFIG_RUN, LTH_CONFIG_HELP, LTH_CONFIG_VERSION };
+enum lth_config_action { LTH_CONFIG_RUN, LTH_CONFIG_HELP, LTH_CONFIG_VERSION, LTH_CONFIG_REFERENCE };
 
 /* Reads all sources. `argv` as main got it. On failure nothing is left to free. */
 LTH_MUST_CHECK enum lth_code lth_config_load(int argc, char **argv, struct lth_config *out_config,

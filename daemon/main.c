@@ -44,6 +44,8 @@ int main(int argc, char **argv)
 	if (action != LTH_CONFIG_RUN) {
 		if (action == LTH_CONFIG_HELP)
 			lth_config_help(stdout);
+		else if (action == LTH_CONFIG_REFERENCE)
+			lth_config_reference(stdout);
 		else
 			puts("lathed " PACKAGE_VERSION);
 		lth_config_free(&server.config);

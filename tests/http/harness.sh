@@ -5,6 +5,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 build=$(pwd)
 work=$(mktemp -d "${TMPDIR:-/tmp}/lathe-http.XXXXXX") || exit 99
 daemon_pid=
+export LATHED_CONFIG= # no settings of this machine
 status=
 
 finish() {
