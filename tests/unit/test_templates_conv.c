@@ -225,6 +225,30 @@ START_TEST(random_depthwise)
 }
 END_TEST
 
+START_TEST(random_transposed)
+{
+	static const int64_t in[] = {1, 3, 4, 5, 8, 16, 17}, out[] = {1, 2, 3, 8, 12, 16, 20, 24, 48, 65};
+	for (int i = 0; i < 30; i++) {
+		struct shape s = {.transposed = true};
+		random_window(&s);
+		s.groups = rig_uniform(0, 3) ? 1 : rig_uniform(2, 3);
+		s.in_channels = pick(in, 7) * s.groups;
+		s.out_channels = pick(out, 10) * s.groups;
+		for (uint32_t axis = 0; axis < s.spatial; axis++) {
+			int64_t extra = rig_uniform(0, s.stride[axis] - 1), reach;
+			if (i % 3 == 0)
+				s.kernel[axis] = s.stride[axis];
+			reach = (s.kernel[axis] - 1) * s.dilation[axis] + 1;
+			s.pad[axis] = s.pad[axis] < reach ? s.pad[axis] : reach - 1;
+			s.pad_end[axis] = 0;
+			s.out[axis] = (s.in[axis] - 1) * s.stride[axis] + reach - s.pad[axis] + extra;
+		}
+		run_conv(&s, (enum rig_machine)rig_uniform(0, RIG_NUM_MACHINES - 1),
+			 rig_uniform(0, 4) ? LTH_DTYPE_F32 : LTH_DTYPE_F64, rig_uniform(0, 1));
+	}
+}
+END_TEST
+
 struct pooling {
 	enum lth_pool_kind kind;
 	struct operands p;
@@ -350,6 +374,7 @@ int main(void)
 	tcase_set_timeout(tcase, 300);
 	tcase_add_test(tcase, random_convolutions);
 	tcase_add_test(tcase, random_depthwise);
+	tcase_add_test(tcase, random_transposed);
 	tcase_add_test(tcase, random_pools);
 	suite_add_tcase(suite, tcase);
 	SRunner *runner = srunner_create(suite);

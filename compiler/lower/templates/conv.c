@@ -3,7 +3,10 @@
  * tap falls outside the image; the inner loop runs over input channels. A tap that no row of the tile can use is skipped
  * with its weights. 1x1 without padding needs no taps and is the plain product.
  *
- * Any layout of x works; channels innermost is what it is good at. Groups are batch entries of the product. */
+ * The transpose is the same product by phases: output pixels that are equal modulo the strides use the same taps and,
+ * among themselves, step through the input one by one. A tap that does not belong to the phase at hand is skipped.
+ *
+ * Any layout of x works; channels innermost is what it is good at. Groups (and phases) are batch entries of the product. */
 #include "compiler/lower/templates/internal.h"
 
 enum { UNROLLED_CHANNELS = 4 }; /* up to so many input channels a tap's inner loop is written out */
@@ -14,7 +17,8 @@ struct conv {
 	int64_t channels;                              /* of one group when known, else -1 */
 	lth_lv group_channels, out_group_channels, x_batch, x_channel, x_group, zeros;
 	lth_lv in[LTH_MAX_SPATIAL], kernel[LTH_MAX_SPATIAL], pad[LTH_MAX_SPATIAL], stride[LTH_MAX_SPATIAL];
-	lth_lv dilation[LTH_MAX_SPATIAL], x_stride[LTH_MAX_SPATIAL];
+	lth_lv dilation[LTH_MAX_SPATIAL], x_stride[LTH_MAX_SPATIAL], out[LTH_MAX_SPATIAL];
+	bool whole_phases[LTH_MAX_SPATIAL];            /* of the transpose: every phase has equally many pixels */
 };
 
 static lth_dim per_group(struct lth_dims *dims, lth_dim channels, int64_t groups)
@@ -26,7 +30,7 @@ static lth_dim per_group(struct lth_dims *dims, lth_dim channels, int64_t groups
 static bool never_outside(struct lth_dims *dims, const struct lth_conv *conv, uint32_t axis)
 {
 	lth_dim one = lth_dim_const(dims, 1);
-	if (!lth_t_is(dims, conv->pad[axis], 0))
+	if (conv->transposed || !lth_t_is(dims, conv->pad[axis], 0))
 		return false;
 	if (lth_t_is(dims, conv->pad_end[axis], 0))
 		return true;
@@ -62,7 +66,8 @@ static bool conv_pack(struct lth_dims *dims, const struct lth_machine *machine, 
 		if (!lth_dim_is_const(dims, conv->kernel[axis], &pack.k[axis].extent) ||
 		    !lth_dim_is_const(dims, conv->w_stride[axis], &pack.k[axis].stride))
 			return false;
-	pack.group_stride = pack.columns * pack.column_stride;
+	pack.group_stride = conv->transposed ? pack.k[conv->spatial].extent * pack.k[conv->spatial].stride
+					     : pack.columns * pack.column_stride;
 	pack.panel = lth_tile_width(&full);
 	if (lth_tiles_tail(machine, problem->compute, pack.columns, &tail))
 		pack.tail = lth_tile_width(&tail);
@@ -84,7 +89,7 @@ bool lth_conv_plan(struct lth_dims *dims, const struct lth_machine *machine, con
 		   struct lth_template_plan *out)
 {
 	const struct lth_conv *conv = &problem->conv;
-	if (conv->transposed || !lth_t_loads_as(conv->x.memory, problem->compute) ||
+	if (!lth_t_loads_as(conv->x.memory, problem->compute) ||
 	    !lth_t_loads_as(conv->w.memory, problem->compute))
 		return false;
 	out->flops = lth_conv_flops(dims, conv);
@@ -106,9 +111,12 @@ static void place_windows(struct lth_tiles *tiles, unsigned rows, struct windows
 	for (unsigned r = 0; r < rows; r++) {
 		out->base[r] = lth_loop_offset(fn, x, t_mul(fn, tiles->row_index[r][0], conv->x_batch),
 					       conv->problem->x.memory);
-		for (uint32_t axis = 0; axis < conv->problem->spatial; axis++)
-			out->start[axis][r] = t_sub(fn, t_mul(fn, tiles->row_index[r][1 + axis], conv->stride[axis]),
-						    conv->pad[axis]);
+		for (uint32_t axis = 0; axis < conv->problem->spatial; axis++) {
+			lth_lv index = tiles->row_index[r][1 + axis];
+			if (!conv->problem->transposed)
+				index = t_sub(fn, t_mul(fn, index, conv->stride[axis]), conv->pad[axis]);
+			out->start[axis][r] = index;
+		}
 	}
 }
 
@@ -156,7 +164,7 @@ static lth_lv accumulate_tap(struct lth_tiles *tiles, const struct lth_tile *til
 		if (r && checked)
 			any = t_or(fn, any, valid[r]);
 	}
-	if (conv->channels >= 0 && conv->channels <= UNROLLED_CHANNELS)
+	if (conv->channels >= 0 && conv->channels <= UNROLLED_CHANNELS && !conv->problem->transposed)
 		return lth_tile_dot_unrolled(tiles, tile, rows, &a, panel, (unsigned)conv->channels, acc);
 	if (!checked)
 		return lth_tile_dot(tiles, tile, rows, &a, panel, conv->group_channels, acc);
@@ -174,6 +182,21 @@ static lth_lv accumulate_tap(struct lth_tiles *tiles, const struct lth_tile *til
 	return merged[count];
 }
 
+/* How far from a window's start tap `k` is. Of the transpose: output pixel q * stride + phase takes input pixel
+ * q + (phase + pad - k * dilation) / stride, if that divides; `out_belongs` says whether. */
+static lth_lv tap_shift(struct lth_tiles *tiles, uint32_t axis, lth_lv k, lth_lv *out_belongs)
+{
+	struct lth_loop_fn *fn = tiles->emit->fn;
+	const struct conv *conv = tiles->context;
+	lth_lv reach = t_mul(fn, k, conv->dilation[axis]);
+	if (!conv->problem->transposed)
+		return reach;
+	lth_lv distance = t_sub(fn, t_add(fn, tiles->batch_index[1 + axis], conv->pad[axis]), reach);
+	lth_lv remainder = lth_loop_op2(fn, LTH_SCALAR_MOD, distance, conv->stride[axis]);
+	*out_belongs = t_eq(fn, remainder, lth_loop_i64(fn, 0));
+	return lth_loop_op2(fn, LTH_SCALAR_FLOORDIV, distance, conv->stride[axis]);
+}
+
 /* The loop over the kernel along `axis`, and inside it those of the axes behind. */
 static lth_lv accumulate_axis(struct lth_tiles *tiles, const struct lth_tile *tile, unsigned rows, uint32_t axis,
 			      const struct windows *windows, const lth_lv *at, const lth_lv *valid, lth_lv panel, lth_lv *acc)
@@ -189,7 +212,7 @@ static lth_lv accumulate_axis(struct lth_tiles *tiles, const struct lth_tile *ti
 		state[i] = acc[i];
 	state[count] = panel;
 	lth_lv k = lth_loop_for(fn, lth_loop_i64(fn, 0), conv->kernel[axis], 1, state, count + 1, phis);
-	lth_lv shift = t_mul(fn, k, conv->dilation[axis]);
+	lth_lv belongs = LTH_LV_NONE, shift = tap_shift(tiles, axis, k, &belongs);
 	for (unsigned r = 0; r < rows; r++) {
 		lth_lv position = t_add(fn, windows->start[axis][r], shift);
 		here[r] = lth_loop_offset(fn, at[r], t_mul(fn, position, conv->x_stride[axis]), conv->problem->x.memory);
@@ -197,6 +220,8 @@ static lth_lv accumulate_axis(struct lth_tiles *tiles, const struct lth_tile *ti
 		if (conv->inside[axis])
 			continue;
 		lth_lv inside = lth_t_inside(fn, position, conv->in[axis]);
+		if (belongs != LTH_LV_NONE)
+			inside = t_and(fn, inside, belongs);
 		still[r] = valid[r] == LTH_LV_NONE ? inside : t_and(fn, valid[r], inside);
 	}
 	phis[count] = accumulate_axis(tiles, tile, rows, axis + 1, windows, here, still, phis[count], phis);
@@ -229,16 +254,32 @@ static void conv_index(struct lth_tiles *tiles, const lth_lv *row, lth_lv column
 		return;
 	}
 	out[0] = row[0];
-	for (uint32_t axis = 0; axis < spatial; axis++)
+	for (uint32_t axis = 0; axis < spatial; axis++) {
 		out[2 + axis] = row[1 + axis];
+		if (conv->problem->transposed)
+			out[2 + axis] = t_add(fn, t_mul(fn, row[1 + axis], conv->stride[axis]), tiles->batch_index[1 + axis]);
+	}
 }
 
+/* Phases of the transpose that are one pixel short have a last row that does not exist. */
 static void conv_finish(struct lth_tiles *tiles, const lth_lv *row, lth_lv column, lth_lv value, unsigned lanes, lth_lv mask)
 {
+	const struct conv *conv = tiles->context;
 	const struct lth_epilogue *epilogue = tiles->emit->epilogue;
 	lth_lv index[LTH_MAX_SPATIAL + 2];
+	lth_lv exists = LTH_LV_NONE;
 	conv_index(tiles, row, column, index);
+	for (uint32_t axis = 0; axis < conv->problem->spatial; axis++) {
+		if (!conv->problem->transposed || conv->whole_phases[axis])
+			continue;
+		lth_lv inside = t_lt(tiles->emit->fn, index[2 + axis], conv->out[axis]);
+		exists = exists == LTH_LV_NONE ? inside : t_and(tiles->emit->fn, exists, inside);
+	}
+	if (exists != LTH_LV_NONE)
+		lth_loop_if(tiles->emit->fn, exists);
 	epilogue->apply(epilogue->context, 0, index, 1, value, lanes, mask);
+	if (exists != LTH_LV_NONE)
+		lth_loop_end_if(tiles->emit->fn, NULL, 0, NULL);
 }
 
 static void conv_prefetch(struct lth_tiles *tiles, const lth_lv *row, lth_lv column)
@@ -302,6 +343,11 @@ static void read_conv(struct lth_emit *emit, const struct lth_conv *conv, struct
 		out->stride[axis] = lth_t_stride(emit, lth_dim_const(dims, conv->stride[axis]));
 		out->dilation[axis] = lth_t_stride(emit, lth_dim_const(dims, conv->dilation[axis]));
 		out->x_stride[axis] = lth_t_param(emit, conv->x_stride[axis]);
+		if (!conv->transposed)
+			continue;
+		out->out[axis] = lth_t_param(emit, conv->out[axis]);
+		out->whole_phases[axis] = lth_dim_divides(dims, lth_dim_const(dims, conv->stride[axis]),
+							  conv->out[axis]) == LTH_YES;
 	}
 }
 
@@ -314,20 +360,24 @@ void lth_conv_emit(struct lth_emit *emit, const struct lth_problem *problem, con
 	read_conv(emit, p, &conv);
 	struct lth_tiles tiles = {
 		.emit = emit, .compute = problem->compute, .b_memory = p->w.memory,
-		.panels = (enum lth_panels)plan->variant, .num_batch = 1, .num_rows = 1 + p->spatial,
+		.panels = (enum lth_panels)plan->variant, .num_batch = p->transposed ? 1 + p->spatial : 1,
+		.num_rows = 1 + p->spatial,
 		.num_k = p->spatial + 1, .columns = per_group(dims, p->out_channels, p->groups), .b = p->w.pointer,
 		.b_n_stride = p->w_out_stride, .extra_scratch = LTH_DIM_NONE, .context = &conv,
 		.accumulate = conv.pointwise ? pointwise_accumulate : conv_accumulate, .finish = conv_finish,
 		.prefetch = emit->epilogue->prefetch ? conv_prefetch : NULL,
 	};
+	lth_dim group_stride = p->transposed ? lth_dim_mul(dims, group_channels, p->w_in_stride)
+					     : lth_dim_mul(dims, tiles.columns, p->w_out_stride);
 	tiles.batch[0] = lth_dim_const(dims, p->groups);
-	tiles.b_batch_stride[0] = tiles.panels == LTH_PANELS_PACKED
-					  ? lth_dim_const(dims, 1)
-					  : lth_dim_mul(dims, tiles.columns, p->w_out_stride);
+	tiles.b_batch_stride[0] = tiles.panels == LTH_PANELS_PACKED ? lth_dim_const(dims, 1) : group_stride;
 	tiles.depth = group_channels;
 	tiles.rows[0] = p->batch;
 	for (uint32_t axis = 0; axis < p->spatial; axis++) {
-		tiles.rows[1 + axis] = p->out[axis];
+		lth_dim stride = lth_dim_const(dims, p->stride[axis]);
+		tiles.rows[1 + axis] = p->transposed ? lth_dim_ceildiv(dims, p->out[axis], stride) : p->out[axis];
+		tiles.batch[1 + axis] = stride;
+		tiles.b_batch_stride[1 + axis] = lth_dim_const(dims, 0);
 		tiles.b_k[axis] = p->kernel[axis];
 		tiles.b_k_stride[axis] = p->w_stride[axis];
 		tiles.depth = lth_dim_mul(dims, tiles.depth, p->kernel[axis]);
