@@ -150,13 +150,15 @@ struct lathe_counters {
 	uint64_t signature_hits, signature_misses;
 	uint64_t arena_bytes;         /* of the arena now */
 	uint64_t arena_used_bytes;    /* of it, by the last run's shape */
-	uint64_t peak_bytes;          /* most bytes of arena in use and pool at one time, over the context's life */
-	uint64_t pool_takes;          /* storages and outputs that came from the pool */
+	uint64_t peak_bytes;          /* most bytes of arena in use and pool at one time, over the context's life; outputs are
+	                               * the caller's and not in it */
+	uint64_t pool_takes;          /* storages and temporaries that came from the pool */
 	uint64_t pool_gives;
 	uint64_t pool_used_bytes;     /* out of the pool now */
 	uint64_t pool_peak_bytes;
 	uint64_t pool_reserved_bytes; /* held from the system by the pool */
-	uint64_t system_allocations;  /* times that arena or pool asked the system */
+	uint64_t output_bytes;        /* of outputs that were handed over and not yet released */
+	uint64_t system_allocations;  /* times that arena, pool or outputs asked the system */
 	uint64_t last_run_allocations; /* storages from the pool and system allocations of the last run */
 };
 
@@ -208,9 +210,11 @@ typedef const struct lathe_api *(*lathe_query_fn)(uint32_t version);
 
 /* Loads an executable from a file, by dlopen. The caller owns it. */
 LATHE_API int lathe_load(const char *path, struct lathe_executable **out_executable, struct lathe_error *error);
-/* The same from bytes in memory. */
+/* The same from bytes in memory (by memfd_create, which a C library declares with _GNU_SOURCE only). */
+#if defined(LATHE_LINKED) || defined(_GNU_SOURCE)
 LATHE_API int lathe_load_memory(const void *bytes, size_t size, struct lathe_executable **out_executable,
 				struct lathe_error *error);
+#endif
 /* The same for one that is in the process already: its lathe_query. */
 LATHE_API int lathe_open(lathe_query_fn query, struct lathe_executable **out_executable, struct lathe_error *error);
 /* Ends it; its contexts must be gone. The library stays mapped. Accepts NULL. */

@@ -70,9 +70,10 @@ enum lth_code lth_context_create(const struct lathe_executable *x, const struct 
 	c->own_arena = !options->arena;
 	c->arena_bytes = options->arena ? (int64_t)options->arena_bytes : 0;
 	c->pool = lth_pool_create();
+	c->outputs = lth_pool_create();
 	if (options->threads > 1)
 		c->threads = lth_threadpool_create(options->threads);
-	if (!c->pool || (options->threads > 1 && !c->threads) ||
+	if (!c->pool || !c->outputs || (options->threads > 1 && !c->threads) ||
 	    !lth_signatures_init(&c->signatures, x, options->signatures, memory) ||
 	    !lth_profiler_init(&c->profiler, options->profile != 0, x->program->num_instrs, memory) ||
 	    !make_arrays(c)) {
@@ -91,6 +92,7 @@ void lth_context_destroy(struct lathe_context **context)
 		return;
 	lth_threadpool_destroy(&c->threads);
 	lth_pool_destroy(&c->pool);
+	lth_pool_destroy(&c->outputs);
 	if (c->own_arena)
 		free(c->arena);
 	struct lth_arena *memory = c->memory;
@@ -187,7 +189,7 @@ static enum lth_code set_bases(struct lathe_context *c, const struct lathe_tenso
 			c->bases[i] = output->data;
 			continue;
 		}
-		c->bases[i] = lth_pool_take_aligned(c->pool, size, s->alignment);
+		c->bases[i] = lth_pool_take_aligned(c->outputs, size, s->alignment);
 		if (!c->bases[i])
 			return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "output", NULL, NULL, "%lld bytes",
 					     (long long)size);
@@ -200,6 +202,8 @@ static enum lth_code set_bases(struct lathe_context *c, const struct lathe_tenso
 /* Hands the storage of an output over to the caller: it leaves the context's books. */
 static void hand_over(struct lathe_context *c, uint32_t storage, struct lathe_tensor *output)
 {
+	if (c->x->program->storages[storage].kind != LTH_STORAGE_OUTPUT)
+		lth_pool_transfer(c->pool, c->outputs, c->taken[storage]);
 	output->data = c->bases[storage];
 	output->bytes = (uint64_t)c->taken[storage];
 	c->bases[storage] = NULL;
@@ -241,7 +245,7 @@ static enum lth_code copy_out(struct lathe_context *c, uint32_t number, const st
 				     (unsigned long long)output->bytes);
 	}
 	if (!output->data) {
-		output->data = lth_pool_take(c->pool, bytes);
+		output->data = lth_pool_take(c->outputs, bytes);
 		output->bytes = (uint64_t)bytes;
 		if (!output->data)
 			return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, place, NULL, NULL, "%lld bytes",
@@ -301,10 +305,16 @@ static enum lth_code execute(struct lathe_context *c, const struct lathe_tensor 
 	return code;
 }
 
+static uint64_t system_allocations(const struct lathe_context *c)
+{
+	return c->profiler.system_allocations + lth_pool_counters(c->pool)->system_calls +
+	       lth_pool_counters(c->outputs)->system_calls;
+}
+
 enum lth_code lth_context_run(struct lathe_context *c, const struct lathe_tensor *inputs, size_t num_inputs,
 			      struct lathe_tensor *outputs, size_t num_outputs, struct lth_diag *diag)
 {
-	uint64_t system_before = c->profiler.system_allocations + lth_pool_counters(c->pool)->system_calls;
+	uint64_t system_before = system_allocations(c);
 	enum lth_code code = lth_signature_find(&c->signatures, inputs, num_inputs, &c->signature, diag);
 	if (code == LTH_OK)
 		code = check_outputs(c, outputs, num_outputs, diag);
@@ -316,15 +326,14 @@ enum lth_code lth_context_run(struct lathe_context *c, const struct lathe_tensor
 	lth_pool_reset_peak(c->pool);
 	code = execute(c, inputs, outputs, diag);
 	lth_interpret_cleanup(c);
-	uint64_t system_after = c->profiler.system_allocations + lth_pool_counters(c->pool)->system_calls;
 	lth_profiler_run(&c->profiler, c->signature->arena_bytes + lth_pool_counters(c->pool)->peak_bytes,
-			 c->profiler.last_run_allocations + (system_after - system_before));
+			 c->profiler.last_run_allocations + (system_allocations(c) - system_before));
 	return code;
 }
 
 void lth_context_release(struct lathe_context *c, struct lathe_tensor *output)
 {
-	lth_pool_give(c->pool, output->data, (int64_t)output->bytes);
+	lth_pool_give(c->outputs, output->data, (int64_t)output->bytes);
 	output->data = NULL;
 	output->bytes = 0;
 }
@@ -344,7 +353,8 @@ void lth_context_counters(const struct lathe_context *c, struct lathe_counters *
 		.pool_used_bytes = (uint64_t)pool->used_bytes,
 		.pool_peak_bytes = (uint64_t)pool->peak_bytes,
 		.pool_reserved_bytes = (uint64_t)pool->reserved_bytes,
-		.system_allocations = c->profiler.system_allocations + pool->system_calls,
+		.output_bytes = (uint64_t)lth_pool_counters(c->outputs)->used_bytes,
+		.system_allocations = system_allocations(c),
 		.last_run_allocations = c->profiler.last_run_allocations,
 	};
 }

@@ -229,7 +229,8 @@ void lth_interpret_cleanup(struct lathe_context *c)
 	for (uint32_t id = 0; c->pool_used && id < c->x->program->num_storages; id++) {
 		if (c->taken[id] < 0)
 			continue;
-		lth_pool_give(c->pool, c->bases[id], c->taken[id]);
+		bool output = c->x->program->storages[id].kind == LTH_STORAGE_OUTPUT;
+		lth_pool_give(output ? c->outputs : c->pool, c->bases[id], c->taken[id]);
 		c->bases[id] = NULL;
 		c->taken[id] = -1;
 	}

@@ -108,6 +108,17 @@ void lth_pool_give(struct lth_pool *pool, void *block, int64_t bytes)
 	pool->free_lists[class] = freed;
 }
 
+void lth_pool_transfer(struct lth_pool *from, struct lth_pool *to, int64_t bytes)
+{
+	int64_t block_bytes;
+	class_of(bytes, &block_bytes);
+	from->counters.gives++;
+	from->counters.used_bytes -= bytes;
+	from->counters.reserved_bytes -= block_bytes;
+	to->counters.reserved_bytes += block_bytes;
+	count_take(to, bytes);
+}
+
 const struct lth_pool_counters *lth_pool_counters(const struct lth_pool *pool)
 {
 	return &pool->counters;

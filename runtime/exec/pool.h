@@ -30,6 +30,8 @@ void *lth_pool_take(struct lth_pool *pool, int64_t bytes);
 void *lth_pool_take_aligned(struct lth_pool *pool, int64_t bytes, int64_t alignment);
 /* Gives a block back; `bytes` as it was taken. NULL is accepted. */
 void lth_pool_give(struct lth_pool *pool, void *block, int64_t bytes);
+/* A block that is out of one pool is out of another from now on. */
+void lth_pool_transfer(struct lth_pool *from, struct lth_pool *to, int64_t bytes);
 /* Returns all free blocks to the system. */
 void lth_pool_trim(struct lth_pool *pool);
 

@@ -252,6 +252,8 @@ START_TEST(outputs_without_a_buffer_are_handed_over)
 	lth_context_counters(context, &counters);
 	ck_assert_uint_eq(counters.last_run_allocations, 0);
 	ck_assert_uint_eq(counters.pool_used_bytes, 0);
+	ck_assert_uint_eq(counters.output_bytes, 0);
+	ck_assert_uint_eq(counters.peak_bytes, 64);
 	close_all(&context, &executable);
 }
 END_TEST
@@ -521,6 +523,7 @@ START_TEST(data_symbols_carry_true_extents)
 	struct lathe_counters counters;
 	lth_context_counters(context, &counters);
 	ck_assert_uint_eq(counters.pool_used_bytes, 0);
+	ck_assert_uint_eq(counters.output_bytes, 0);
 	close_all(&context, &executable);
 }
 END_TEST
