@@ -62,7 +62,7 @@ const struct lth_contents *lth_value_contents(struct lth_graph *graph, lth_value
 		for (uint32_t i = 0; i < count; i++)
 			list[i] = lth_dim_const(graph->dims, ints[i]);
 		value->contents = new_ints(graph, list, count);
-	} else if (value->type.dtype == LTH_DTYPE_F32 || value->type.dtype == LTH_DTYPE_F64) {
+	} else if (lth_dtype_class(value->type.dtype) == LTH_CLASS_FLOAT && lth_dtype_bits(value->type.dtype) >= 16) {
 		const double *floats;
 		lth_real list[LTH_MAX_CONTENTS];
 		if (!lth_value_const_floats(graph, id, &floats, &found) || found != count)

@@ -145,21 +145,6 @@ static enum lth_code conv_reduction(struct lth_lower *lower, const struct lth_no
 	return LTH_OK;
 }
 
-/* Where output o takes tap k of the transpose from: (o + begin - k * dilation) / stride, if that divides. */
-static lth_sx transposed_position(struct lth_sx_pool *pool, const struct lth_window *window, uint32_t axis, lth_sx o,
-				  lth_sx k, lth_sx *inside)
-{
-	lth_sx zero = lth_sx_int(pool, 0), stride = lth_sx_int(pool, window->stride[axis]);
-	lth_sx extent = lth_sx_dim(pool, window->in[axis]);
-	lth_sx at = lth_sub(pool, lth_add(pool, o, lth_sx_dim(pool, window->begin[axis])),
-			    lth_mul(pool, k, lth_sx_int(pool, window->dilation[axis])));
-	lth_sx position = window->stride[axis] == 1 ? at : lth_floordiv(pool, at, stride);
-	*inside = lth_in_range(pool, position, zero, extent);
-	if (window->stride[axis] != 1)
-		*inside = lth_and(pool, *inside, lth_eq(pool, lth_modulo(pool, at, stride), zero));
-	return lth_safe_index(pool, position, extent);
-}
-
 /* A zero point or scale: one for all, or one an output channel. */
 static lth_sx channel_parameter(struct lth_lower *lower, lth_value_id value, lth_sx channel)
 {
@@ -201,7 +186,7 @@ static lth_sx conv_stage(struct lth_lower *lower, const struct lth_node *node, u
 	w_at[1] = !transposed ? term[0] : groups == 1 ? index[1] : lth_modulo(pool, index[1], width);
 	for (uint32_t i = 0; i < window.spatial; i++) {
 		lth_sx here, o = index[i + 2], k = term[i + 1];
-		x_at[i + 2] = transposed ? transposed_position(pool, &window, i, o, k, &here)
+		x_at[i + 2] = transposed ? lth_window_transposed_position(pool, &window, i, o, k, &here)
 					 : lth_window_position(pool, &window, i, o, k, &here);
 		w_at[i + 2] = k;
 		if (here != LTH_SX_NONE)

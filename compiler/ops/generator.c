@@ -239,7 +239,7 @@ static enum lth_code infer_window(struct lth_infer *infer)
 	uint32_t count;
 	enum lth_dtype dtype;
 	enum lth_code code = lth_infer_dtype_attr(infer, "output_datatype", &dtype);
-	if (!code && !lth_dtype_in_set(dtype, "num", 3))
+	if (!code && !lth_dtype_in(dtype, "num"))
 		code = lth_infer_reject(infer, "a number type", "output_datatype %s", lth_dtype_text(dtype));
 	if (!code)
 		code = lth_infer_need_ints(infer, 0, 0, &size, &count);
@@ -285,7 +285,7 @@ static enum lth_code infer_mel_weight_matrix(struct lth_infer *infer)
 	uint32_t count;
 	enum lth_dtype dtype;
 	enum lth_code code = lth_infer_dtype_attr(infer, "output_datatype", &dtype);
-	if (!code && !lth_dtype_in_set(dtype, "num", 3))
+	if (!code && !lth_dtype_in(dtype, "num"))
 		code = lth_infer_reject(infer, "a number type", "output_datatype %s", lth_dtype_text(dtype));
 	if (!code)
 		code = lth_infer_need_ints(infer, 0, 0, &bins, &count);

@@ -59,6 +59,11 @@ bool lth_dtype_in_set(enum lth_dtype dtype, const char *set, size_t size)
 	return false;
 }
 
+bool lth_dtype_in(enum lth_dtype dtype, const char *set)
+{
+	return lth_dtype_in_set(dtype, set, strlen(set));
+}
+
 /* The set of a variable in the rule's part behind ';', or NULL. */
 static const char *variable_set(const char *rule, const char *word, size_t size, size_t *out_size)
 {

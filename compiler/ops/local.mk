@@ -33,4 +33,10 @@ noinst_LIBRARIES += %D%/libops.a
 	%D%/recurrent.c \
 	%D%/irregular.c \
 	%D%/resize.c \
-	%D%/pending.c
+	%D%/deform.c \
+	%D%/einsum.c \
+	%D%/grid_sample.c \
+	%D%/roi.c \
+	%D%/sample.c \
+	%D%/sample.h \
+	%D%/spectral.c

@@ -76,7 +76,7 @@ static enum lth_code infer_quantize(struct lth_infer *infer)
 		dtype = lth_infer_type(infer, 2)->dtype;
 	else if (lth_op_int(infer->node, "output_dtype"))
 		code = lth_infer_dtype_attr(infer, "output_dtype", &dtype);
-	if (!code && !lth_dtype_in_set(dtype, "i2|i4|i8|i16|u2|u4|u8|u16|f8|f4e2m1", 35))
+	if (!code && !lth_dtype_in(dtype, "i2|i4|i8|i16|u2|u4|u8|u16|f8|f4e2m1"))
 		code = lth_infer_reject(infer, "an integer of up to 16 bits, or a narrow float",
 					"quantised type %s", lth_dtype_text(dtype));
 	if (!code)
@@ -115,7 +115,7 @@ static enum lth_code infer_dequantize(struct lth_infer *infer)
 		code = lth_infer_dtype_attr(infer, "output_dtype", &dtype);
 	else if (dtype == LTH_DTYPE_F8E8M0)
 		dtype = LTH_DTYPE_F32;
-	if (!code && !lth_dtype_in_set(dtype, "float", 5))
+	if (!code && !lth_dtype_in(dtype, "float"))
 		code = lth_infer_reject(infer, "a floating-point type", "output type %s", lth_dtype_text(dtype));
 	if (!code)
 		code = check_scale(infer, 1);

@@ -107,7 +107,7 @@ static enum lth_code infer_random(struct lth_infer *infer)
 	} else if (infer->node->num_inputs) {
 		dtype = lth_infer_type(infer, 0)->dtype;
 	}
-	if (!lth_dtype_in_set(dtype, "float", 5))
+	if (!lth_dtype_in(dtype, "float"))
 		return lth_infer_unsupported(infer, NULL, "random numbers of type %s are not implemented",
 					     lth_dtype_text(dtype));
 	if (infer->node->num_inputs) {

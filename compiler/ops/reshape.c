@@ -84,7 +84,7 @@ static enum lth_code infer_reshape(struct lth_infer *infer)
 		dims[1] = lth_dim_product(infer->dims, type->dims + cut, type->rank - cut);
 	} else {
 		const lth_dim *wanted;
-		code = lth_infer_need_ints(infer, 1, 1, &wanted, &rank);
+		code = lth_infer_need_ints(infer, 1, lth_op_int(infer->node, "allowzero") ? 0 : 1, &wanted, &rank);
 		if (!code)
 			code = reshape_dims(infer, wanted, rank, dims);
 		if (code)

@@ -4,14 +4,14 @@
  *
  * Coordinates are computed in double from the axis index alone. Whole-numbered enlargements by nearest, which is what
  * most models use, reduce to a division of the index. */
-#include "compiler/ops/family.h"
+#include "compiler/ops/sample.h"
 
 #include <assert.h>
 #include <math.h>
 #include <string.h>
 
 enum { INPUT, ROI, SCALES, SIZES };
-enum { MAX_TAPS = 32, MAX_NEIGHBOURS = 1024 };
+enum { MAX_NEIGHBOURS = 1024 };
 
 /* ---- which axes, by how much ---- */
 
@@ -149,6 +149,7 @@ struct axis {
 	double constant;  /* the scale where it is known, else 0 */
 	uint32_t place;   /* in the lists */
 	uint32_t count;   /* of the lists */
+	bool by_scale;    /* scales were given, not sizes */
 };
 
 static struct axis describe_axis(struct lth_lower *lower, const struct lth_node *node, uint32_t i)
@@ -159,6 +160,7 @@ static struct axis describe_axis(struct lth_lower *lower, const struct lth_node 
 			    .out = lth_shape_of(lower, node->outputs[0])[i]};
 	const struct lth_contents *scales = contents_of(graph, node, SCALES), *sizes = contents_of(graph, node, SIZES);
 	int64_t in, out;
+	axis.by_scale = !sizes;
 	axis.place = list_place(node, i, lth_rank(lower, node->inputs[INPUT]), &axis.count);
 	if (sizes && keeps_ratio(node)) {
 		lth_real_is_const(graph->dims, common_scale(graph, node), &axis.constant);
@@ -214,8 +216,11 @@ static lth_sx coordinate(struct lth_lower *lower, const struct lth_node *node, c
 	if (lth_op_string_is(node, mode, "asymmetric"))
 		return lth_div(pool, index, axis->scale);
 	if (lth_op_string_is(node, mode, "align_corners")) {
-		lth_sx last = lth_sub(pool, real_extent(pool, axis->in), one);
-		return lth_div(pool, lth_mul(pool, index, last), lth_max(pool, lth_sub(pool, out, one), one));
+		/* Scales mean a length that is not rounded to whole pixels. */
+		lth_sx in = real_extent(pool, axis->in), length = axis->by_scale ? lth_mul(pool, in, axis->scale) : out;
+		lth_sx last = lth_sub(pool, in, one), steps = lth_sub(pool, length, one);
+		lth_sx x = lth_div(pool, lth_mul(pool, index, last), steps);
+		return lth_sx_select(pool, lth_eq(pool, steps, f64(pool, 0)), f64(pool, 0), x);
 	}
 	if (lth_op_string_is(node, mode, "tf_crop_and_resize"))
 		return crop_coordinate(lower, node, axis, i);
@@ -269,35 +274,9 @@ static lth_sx nearest_index(struct lth_lower *lower, const struct lth_node *node
 
 /* ---- weights ---- */
 
-/* Neighbours of a point along one axis. */
-struct taps {
-	uint32_t count;
-	lth_sx index[MAX_TAPS], weight[MAX_TAPS]; /* weights in f64 */
-};
-
-/* Keys' cubic kernel with parameter a at distance |d|. */
-static lth_sx cubic(struct lth_sx_pool *pool, lth_sx d, double a)
-{
-	lth_sx t = lth_unary(pool, LTH_SCALAR_ABS, d), one = f64(pool, 1), zero = f64(pool, 0);
-	/* ((a + 2) t - (a + 3)) t^2 + 1 */
-	lth_sx near = lth_sub(pool, lth_mul(pool, t, f64(pool, a + 2)), f64(pool, a + 3));
-	near = lth_add(pool, lth_mul(pool, near, lth_mul(pool, t, t)), one);
-	/* ((a t - 5 a) t + 8 a) t - 4 a */
-	lth_sx far = lth_sub(pool, lth_mul(pool, t, f64(pool, a)), f64(pool, 5 * a));
-	far = lth_add(pool, lth_mul(pool, far, t), f64(pool, 8 * a));
-	far = lth_sub(pool, lth_mul(pool, far, t), f64(pool, 4 * a));
-	return lth_sx_select(pool, lth_le(pool, t, one), near, lth_sx_select(pool, lth_lt(pool, t, f64(pool, 2)), far, zero));
-}
-
-static lth_sx linear(struct lth_sx_pool *pool, lth_sx d)
-{
-	lth_sx weight = lth_sub(pool, f64(pool, 1), lth_unary(pool, LTH_SCALAR_ABS, d));
-	return lth_max(pool, weight, f64(pool, 0));
-}
-
 /* The neighbours that the mode's kernel reaches, stretched when antialiasing a reduction. */
 static bool find_taps(struct lth_lower *lower, const struct lth_node *node, const struct axis *axis, lth_sx x,
-		      struct taps *out)
+		      struct lth_taps *out)
 {
 	struct lth_sx_pool *pool = lth_lower_pool(lower);
 	bool is_cubic = lth_op_string_is(node, "mode", "cubic"), antialias = lth_op_int(node, "antialias") != 0;
@@ -307,7 +286,7 @@ static bool find_taps(struct lth_lower *lower, const struct lth_node *node, cons
 		return false;
 	double reach = (is_cubic ? 2 : 1) / shrink;
 	int64_t first = (int64_t)floor(-reach) + 1, count = 2 - 2 * first;
-	if (count > MAX_TAPS)
+	if (count > LTH_MAX_TAPS)
 		return false;
 	lth_sx base = lth_unary(pool, LTH_SCALAR_FLOOR, x), extent = lth_sx_dim(pool, axis->in);
 	lth_sx base_index = lth_sx_cast(pool, base, LTH_DTYPE_I64), total = LTH_SX_NONE;
@@ -316,7 +295,7 @@ static bool find_taps(struct lth_lower *lower, const struct lth_node *node, cons
 		lth_sx offset = lth_sx_int(pool, first + k), index = lth_add(pool, base_index, offset);
 		lth_sx distance = lth_sub(pool, lth_add(pool, base, f64(pool, (double)(first + k))), x);
 		distance = shrink == 1 ? distance : lth_mul(pool, distance, f64(pool, shrink));
-		lth_sx weight = is_cubic ? cubic(pool, distance, lth_op_float(node, "cubic_coeff_a")) : linear(pool, distance);
+		lth_sx weight = is_cubic ? lth_cubic_weight(pool, distance, lth_op_float(node, "cubic_coeff_a")) : lth_linear_weight(pool, distance);
 		if (excludes)
 			weight = lth_sx_select(pool, lth_in_range(pool, index, lth_sx_int(pool, 0), extent), weight, f64(pool, 0));
 		out->index[k] = lth_safe_index(pool, index, extent);
@@ -328,25 +307,6 @@ static bool find_taps(struct lth_lower *lower, const struct lth_node *node, cons
 	return true;
 }
 
-/* Sum over all combinations of the taps of the axes in `axes`, the last axis innermost. */
-static lth_sx weighted_sum(struct lth_lower *lower, lth_value_id value, const struct taps *taps, const uint32_t *axes,
-			   uint32_t count, lth_sx *at)
-{
-	struct lth_sx_pool *pool = lth_lower_pool(lower);
-	if (count == 0)
-		return lth_read(lower, value, at);
-	lth_sx sum = LTH_SX_NONE;
-	for (uint32_t k = 0; k < taps->count; k++) {
-		at[axes[0]] = taps->index[k];
-		lth_sx x = weighted_sum(lower, value, taps + 1, axes + 1, count - 1, at);
-		enum lth_dtype type = lth_sx_dtype(pool, x);
-		enum lth_dtype work = lth_is_float(type) ? type : LTH_DTYPE_F64;
-		x = lth_mul(pool, lth_sx_cast(pool, x, work), lth_sx_cast(pool, taps->weight[k], work));
-		sum = sum == LTH_SX_NONE ? x : lth_add(pool, sum, x);
-	}
-	return sum;
-}
-
 static lth_sx resize_element(struct lth_lower *lower, const struct lth_node *node, uint32_t output,
 			     const lth_sx *index)
 {
@@ -354,7 +314,7 @@ static lth_sx resize_element(struct lth_lower *lower, const struct lth_node *nod
 	uint32_t rank = lth_rank(lower, node->inputs[INPUT]), axes[LTH_MAX_RANK], count = 0, neighbours = 1;
 	bool nearest = lth_op_string_is(node, "mode", "nearest");
 	bool crops = lth_op_string_is(node, "coordinate_transformation_mode", "tf_crop_and_resize");
-	struct taps taps[LTH_MAX_RANK];
+	struct lth_taps taps[LTH_MAX_RANK];
 	lth_sx at[LTH_MAX_RANK], inside = LTH_SX_NONE;
 	memcpy(at, index, rank * sizeof(*at));
 	for (uint32_t i = 0; i < rank; i++) {
@@ -381,7 +341,7 @@ static lth_sx resize_element(struct lth_lower *lower, const struct lth_node *nod
 		if (neighbours > MAX_NEIGHBOURS)
 			return LTH_SX_NONE;
 	}
-	lth_sx value = weighted_sum(lower, node->inputs[INPUT], taps, axes, count, at);
+	lth_sx value = lth_sample_sum(lower, node->inputs[INPUT], taps, axes, count, at);
 	enum lth_dtype to = lth_value_dtype(lower, node->outputs[output]);
 	if (!lth_is_float(to) && lth_is_float(lth_sx_dtype(pool, value)))
 		value = lth_dtype_bits(to) <= 32 && to != LTH_DTYPE_BOOL ? lth_saturate(pool, value, to)

@@ -182,3 +182,17 @@ lth_sx lth_window_position(struct lth_sx_pool *pool, const struct lth_window *wi
 	*inside = lth_in_range(pool, position, lth_sx_int(pool, 0), extent);
 	return lth_safe_index(pool, position, extent);
 }
+
+lth_sx lth_window_transposed_position(struct lth_sx_pool *pool, const struct lth_window *window, uint32_t axis, lth_sx o,
+				  lth_sx k, lth_sx *inside)
+{
+	lth_sx zero = lth_sx_int(pool, 0), stride = lth_sx_int(pool, window->stride[axis]);
+	lth_sx extent = lth_sx_dim(pool, window->in[axis]);
+	lth_sx at = lth_sub(pool, lth_add(pool, o, lth_sx_dim(pool, window->begin[axis])),
+			    lth_mul(pool, k, lth_sx_int(pool, window->dilation[axis])));
+	lth_sx position = window->stride[axis] == 1 ? at : lth_floordiv(pool, at, stride);
+	*inside = lth_in_range(pool, position, zero, extent);
+	if (window->stride[axis] != 1)
+		*inside = lth_and(pool, *inside, lth_eq(pool, lth_modulo(pool, at, stride), zero));
+	return lth_safe_index(pool, position, extent);
+}

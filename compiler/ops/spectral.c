@@ -1,0 +1,234 @@
+/* Fourier transforms as the sums they are defined by: DFT along an axis, STFT over sliding windows. The angle's multiple is
+ * reduced modulo the length in integers first, so that long transforms keep their accuracy. */
+#include "compiler/ops/family.h"
+
+#include <string.h>
+
+static enum lth_dtype work_dtype(struct lth_lower *lower, const struct lth_node *node)
+{
+	return lth_compute_dtype(lth_value_dtype(lower, node->inputs[0]));
+}
+
+/* Real and imaginary part of an element; the last axis of `at` holds one part, or both. */
+static void read_complex(struct lth_lower *lower, lth_value_id value, lth_sx *at, lth_sx *out_real, lth_sx *out_imaginary)
+{
+	struct lth_sx_pool *pool = lth_lower_pool(lower);
+	uint32_t last = lth_rank(lower, value) - 1;
+	int64_t parts = 1;
+	lth_dim_is_const(lth_lower_graph(lower)->dims, lth_extent_dim(lower, value, -1), &parts);
+	at[last] = lth_sx_int(pool, 0);
+	*out_real = lth_read(lower, value, at);
+	*out_imaginary = lth_same_const(pool, *out_real, 0);
+	if (parts == 2) {
+		at[last] = lth_sx_int(pool, 1);
+		*out_imaginary = lth_read(lower, value, at);
+	}
+}
+
+/* The part `part` (0 real, 1 imaginary) of x times exp(sign 2 pi i k n / length). */
+static lth_sx rotated(struct lth_sx_pool *pool, lth_sx real, lth_sx imaginary, lth_sx k, lth_sx n, lth_sx length,
+		      double sign, lth_sx part)
+{
+	enum lth_dtype type = lth_sx_dtype(pool, real);
+	lth_sx turns = lth_modulo(pool, lth_mul(pool, k, n), length);
+	lth_sx angle = lth_div(pool, lth_sx_cast(pool, turns, type), lth_sx_cast(pool, length, type));
+	angle = lth_mul(pool, angle, lth_sx_const_f(pool, type, sign * 6.283185307179586));
+	lth_sx cos = lth_unary(pool, LTH_SCALAR_COS, angle), sin = lth_unary(pool, LTH_SCALAR_SIN, angle);
+	lth_sx first = lth_sub(pool, lth_mul(pool, real, cos), lth_mul(pool, imaginary, sin));
+	lth_sx second = lth_add(pool, lth_mul(pool, real, sin), lth_mul(pool, imaginary, cos));
+	return lth_sx_select(pool, lth_eq(pool, part, lth_sx_int(pool, 0)), first, second);
+}
+
+/* floor(length / 2) + 1 */
+static lth_dim one_side(struct lth_dims *dims, lth_dim length)
+{
+	return lth_dim_add(dims, lth_dim_floordiv(dims, length, lth_dim_const(dims, 2)), lth_dim_const(dims, 1));
+}
+
+/* ---- DFT ---- */
+
+enum { SIGNAL, LENGTH, AXIS };
+
+/* What the contents of a DFT's inputs say; they are checked. */
+struct dft {
+	uint32_t axis;
+	lth_dim length;       /* of the transform */
+	bool inverse, onesided;
+};
+
+static struct dft describe_dft(struct lth_graph *graph, const struct lth_node *node)
+{
+	const struct lth_type *type = &graph->values[node->inputs[SIGNAL]].type;
+	struct dft dft = {.inverse = lth_op_int(node, "inverse") != 0, .onesided = lth_op_int(node, "onesided") != 0};
+	int64_t axis = -2;
+	if (lth_node_input(node, AXIS) != LTH_NONE)
+		lth_dim_is_const(graph->dims, lth_value_contents(graph, node->inputs[AXIS])->dims[0], &axis);
+	dft.axis = (uint32_t)(axis < 0 ? axis + type->rank : axis);
+	if (lth_node_input(node, LENGTH) != LTH_NONE) {
+		dft.length = lth_value_contents(graph, node->inputs[LENGTH])->dims[0];
+	} else {
+		dft.length = type->dims[dft.axis];
+		if (dft.inverse && dft.onesided) { /* 2 (n - 1) */
+			lth_dim one = lth_dim_const(graph->dims, 1), less = lth_dim_sub(graph->dims, dft.length, one);
+			dft.length = lth_dim_mul(graph->dims, lth_dim_const(graph->dims, 2), less);
+		}
+	}
+	return dft;
+}
+
+static enum lth_code infer_dft(struct lth_infer *infer)
+{
+	const struct lth_type *type = lth_infer_type(infer, SIGNAL);
+	const lth_dim *ignored;
+	uint32_t count, axis;
+	int64_t given, parts;
+	lth_dim dims[LTH_MAX_RANK];
+	enum lth_code code = lth_infer_need_rank(infer, SIGNAL, 2, LTH_MAX_RANK);
+	if (!code && lth_infer_type(infer, LENGTH))
+		code = lth_infer_need_ints(infer, LENGTH, 1, &ignored, &count);
+	if (!code && lth_infer_type(infer, AXIS)) {
+		code = lth_infer_need_const(infer, AXIS, &given);
+		if (!code)
+			code = lth_infer_axis(infer, given, type->rank, &axis);
+	}
+	if (code)
+		return code;
+	if (!lth_dim_is_const(infer->dims, type->dims[type->rank - 1], &parts) || (parts != 1 && parts != 2))
+		return lth_infer_reject(infer, "a last axis of 1 (real) or 2 (complex)", "%s has shape %s",
+					lth_infer_input_text(infer, SIGNAL), lth_infer_shape_text(infer, type));
+	struct dft dft = describe_dft(infer->graph, infer->node);
+	if (dft.axis + 1 == type->rank)
+		return lth_infer_reject(infer, "an axis before the last", "axis %u", dft.axis);
+	memcpy(dims, type->dims, type->rank * sizeof(*dims));
+	dims[dft.axis] = dft.onesided && !dft.inverse ? one_side(infer->dims, dft.length) : dft.length;
+	dims[type->rank - 1] = lth_dim_const(infer->dims, dft.onesided && dft.inverse ? 1 : 2);
+	return lth_infer_output(infer, 0, LTH_NUM_DTYPES, type->rank, dims);
+}
+
+static enum lth_code dft_reduction(struct lth_lower *lower, const struct lth_node *node, struct lth_reduction *out,
+				   struct lth_diag *diag)
+{
+	(void)diag;
+	out->num_axes = 1;
+	out->extents[0] = describe_dft(lth_lower_graph(lower), node).length;
+	out->row_axes = (1u << lth_rank(lower, node->outputs[0])) - 1;
+	out->num_stages = 1;
+	out->stages[0].combiner = LTH_COMBINE_SUM;
+	out->stages[0].dtype = work_dtype(lower, node);
+	return LTH_OK;
+}
+
+static lth_sx dft_stage(struct lth_lower *lower, const struct lth_node *node, uint32_t stage, const lth_sx *index)
+{
+	(void)stage;
+	struct lth_sx_pool *pool = lth_lower_pool(lower);
+	struct dft dft = describe_dft(lth_lower_graph(lower), node);
+	uint32_t rank = lth_rank(lower, node->inputs[SIGNAL]);
+	lth_sx at[LTH_MAX_RANK], real, imaginary, n = index[rank], length = lth_sx_dim(pool, dft.length);
+	lth_sx extent = lth_extent(lower, node->inputs[SIGNAL], (int32_t)dft.axis), source = n, mirrored = LTH_SX_NONE;
+	memcpy(at, index, rank * sizeof(*at));
+	if (dft.inverse && dft.onesided) { /* the other half is the conjugate of this one */
+		mirrored = lth_lt(pool, lth_floordiv(pool, length, lth_sx_int(pool, 2)), n);
+		source = lth_sx_select(pool, mirrored, lth_sub(pool, length, n), n);
+	}
+	at[dft.axis] = lth_safe_index(pool, source, extent);
+	read_complex(lower, node->inputs[SIGNAL], at, &real, &imaginary);
+	if (mirrored != LTH_SX_NONE)
+		imaginary = lth_sx_select(pool, mirrored, lth_unary(pool, LTH_SCALAR_NEG, imaginary), imaginary);
+	lth_sx term = rotated(pool, real, imaginary, index[dft.axis], n, length, dft.inverse ? 1 : -1, index[rank - 1]);
+	/* A length beyond the signal reads zeros. */
+	return lth_sx_select(pool, lth_lt(pool, source, extent), term, lth_same_const(pool, term, 0));
+}
+
+static lth_sx dft_element(struct lth_lower *lower, const struct lth_node *node, uint32_t output, const lth_sx *index)
+{
+	(void)output, (void)index;
+	struct lth_sx_pool *pool = lth_lower_pool(lower);
+	struct dft dft = describe_dft(lth_lower_graph(lower), node);
+	enum lth_dtype type = work_dtype(lower, node);
+	lth_sx sum = lth_result(lower, node, 0, type);
+	return dft.inverse ? lth_div(pool, sum, lth_sx_cast(pool, lth_sx_dim(pool, dft.length), type)) : sum;
+}
+
+const struct lth_op_impl lth_impl_dft = {
+	.infer = infer_dft, .element = dft_element, .reduction = dft_reduction, .stage = dft_stage};
+
+/* ---- STFT ---- */
+
+enum { FRAME_STEP = 1, WINDOW, FRAME_LENGTH };
+
+static lth_dim frame_length(struct lth_graph *graph, const struct lth_node *node)
+{
+	if (lth_node_input(node, FRAME_LENGTH) != LTH_NONE)
+		return lth_value_contents(graph, node->inputs[FRAME_LENGTH])->dims[0];
+	return graph->values[node->inputs[WINDOW]].type.dims[0];
+}
+
+static enum lth_code infer_stft(struct lth_infer *infer)
+{
+	const struct lth_type *type = lth_infer_type(infer, SIGNAL);
+	struct lth_dims *d = infer->dims;
+	const lth_dim *step, *ignored;
+	uint32_t count;
+	enum lth_code code = lth_infer_need_rank(infer, SIGNAL, 2, 3);
+	if (!code)
+		code = lth_infer_need_ints(infer, FRAME_STEP, 1, &step, &count);
+	if (!code && lth_infer_type(infer, WINDOW))
+		code = lth_infer_need_rank(infer, WINDOW, 1, 1);
+	if (!code && lth_infer_type(infer, FRAME_LENGTH))
+		code = lth_infer_need_ints(infer, FRAME_LENGTH, 1, &ignored, &count);
+	if (!code && !lth_infer_type(infer, WINDOW) && !lth_infer_type(infer, FRAME_LENGTH))
+		code = lth_infer_reject(infer, "a window or a frame length", "neither");
+	if (code)
+		return code;
+	lth_dim length = frame_length(infer->graph, infer->node);
+	code = lth_infer_require(infer, LTH_REL_LE, length, type->dims[1], "frames no longer than the signal");
+	lth_dim frames = lth_dim_floordiv(d, lth_dim_sub(d, type->dims[1], length), step[0]);
+	lth_dim dims[4] = {type->dims[0], lth_dim_add(d, frames, lth_dim_const(d, 1)),
+			   lth_op_int(infer->node, "onesided") ? one_side(d, length) : length, lth_dim_const(d, 2)};
+	return code ? code : lth_infer_output(infer, 0, LTH_NUM_DTYPES, 4, dims);
+}
+
+static enum lth_code stft_reduction(struct lth_lower *lower, const struct lth_node *node, struct lth_reduction *out,
+				    struct lth_diag *diag)
+{
+	(void)diag;
+	out->num_axes = 1;
+	out->extents[0] = frame_length(lth_lower_graph(lower), node);
+	out->row_axes = 15;
+	out->num_stages = 1;
+	out->stages[0].combiner = LTH_COMBINE_SUM;
+	out->stages[0].dtype = work_dtype(lower, node);
+	return LTH_OK;
+}
+
+/* Index (batch, frame, bin, part), then the place in the frame. */
+static lth_sx stft_stage(struct lth_lower *lower, const struct lth_node *node, uint32_t stage, const lth_sx *index)
+{
+	(void)stage;
+	struct lth_sx_pool *pool = lth_lower_pool(lower);
+	lth_sx n = index[4], step = lth_sx_cast(pool, lth_read_scalar(lower, node->inputs[FRAME_STEP]), LTH_DTYPE_I64);
+	lth_sx at[3] = {index[0], lth_add(pool, lth_mul(pool, index[1], step), n), LTH_SX_NONE}, real, imaginary;
+	if (lth_rank(lower, node->inputs[SIGNAL]) == 2) {
+		real = lth_read(lower, node->inputs[SIGNAL], at);
+		imaginary = lth_same_const(pool, real, 0);
+	} else {
+		read_complex(lower, node->inputs[SIGNAL], at, &real, &imaginary);
+	}
+	if (lth_node_input(node, WINDOW) != LTH_NONE) {
+		lth_sx weight = lth_read(lower, node->inputs[WINDOW], &n);
+		real = lth_mul(pool, real, weight);
+		imaginary = lth_mul(pool, imaginary, weight);
+	}
+	lth_sx length = lth_sx_dim(pool, frame_length(lth_lower_graph(lower), node));
+	return rotated(pool, real, imaginary, index[2], n, length, -1, index[3]);
+}
+
+static lth_sx stft_element(struct lth_lower *lower, const struct lth_node *node, uint32_t output, const lth_sx *index)
+{
+	(void)output, (void)index;
+	return lth_result(lower, node, 0, work_dtype(lower, node));
+}
+
+const struct lth_op_impl lth_impl_stft = {
+	.infer = infer_stft, .element = stft_element, .reduction = stft_reduction, .stage = stft_stage};
