@@ -18,3 +18,12 @@ check_PROGRAMS += %D%/image_blob %D%/test_image
 AM_TESTS_ENVIRONMENT += CC='$(CC)'; LD='$(LTH_LD)'; export CC LD;
 EXTRA_DIST += %D%/link-image
 TESTS += %D%/link-image
+check_PROGRAMS += %D%/test_tensor %D%/test_kernels
+%C%_test_tensor_SOURCES = %D%/test_tensor.c
+%C%_test_tensor_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+%C%_test_tensor_LDADD = runtime/tensor/libtensor.a runtime/program/libprogram.a runtime/base/libbase.a $(CHECK_LIBS)
+%C%_test_kernels_SOURCES = %D%/test_kernels.c
+%C%_test_kernels_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+%C%_test_kernels_LDADD = runtime/exec/librt.a runtime/program/libprogram.a runtime/base/libbase.a $(CHECK_LIBS) \
+	-lm -lpthread
+TESTS += %D%/test_tensor %D%/test_kernels
