@@ -44,7 +44,7 @@ lth_sx lth_cast_to(struct lth_sx_pool *pool, lth_sx x, enum lth_dtype dtype, boo
 	enum lth_dtype compute = lth_compute_dtype(dtype);
 	if (!lth_is_float(dtype)) {
 		if (lth_dtype_bits(dtype) < 8 && lth_is_float(lth_sx_dtype(pool, x)))
-			return lth_saturate(pool, x, dtype);
+			x = lth_sx_cast(pool, x, LTH_DTYPE_I32); /* the low bits of the whole number, not of its limit */
 		return low_bits(pool, lth_sx_cast(pool, x, compute), dtype);
 	}
 	x = lth_sx_cast(pool, x, compute);
@@ -53,6 +53,8 @@ lth_sx lth_cast_to(struct lth_sx_pool *pool, lth_sx x, enum lth_dtype dtype, boo
 	double limit = largest(dtype);
 	if (isfinite(limit) && (saturate || dtype == LTH_DTYPE_F4E2M1))
 		x = lth_clamp(pool, x, lth_same_const(pool, x, -limit), lth_same_const(pool, x, limit));
+	if (dtype == LTH_DTYPE_F4E2M1) /* has no nan: it becomes -0 */
+		x = lth_sx_select(pool, lth_unary(pool, LTH_SCALAR_ISNAN, x), lth_same_const(pool, x, -0.0), x);
 	return lth_sx_round_to(pool, x, dtype);
 }
 

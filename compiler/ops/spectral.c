@@ -4,9 +4,12 @@
 
 #include <string.h>
 
-static enum lth_dtype work_dtype(struct lth_lower *lower, const struct lth_node *node)
+/* Terms cancel: sums are kept in double, and rounded at the end. */
+static const enum lth_dtype work_dtype = LTH_DTYPE_F64;
+
+static lth_sx rounded(struct lth_lower *lower, const struct lth_node *node, lth_sx sum)
 {
-	return lth_compute_dtype(lth_value_dtype(lower, node->inputs[0]));
+	return lth_sx_cast(lth_lower_pool(lower), sum, lth_compute_dtype(lth_value_dtype(lower, node->outputs[0])));
 }
 
 /* Real and imaginary part of an element; the last axis of `at` holds one part, or both. */
@@ -17,11 +20,11 @@ static void read_complex(struct lth_lower *lower, lth_value_id value, lth_sx *at
 	int64_t parts = 1;
 	lth_dim_is_const(lth_lower_graph(lower)->dims, lth_extent_dim(lower, value, -1), &parts);
 	at[last] = lth_sx_int(pool, 0);
-	*out_real = lth_read(lower, value, at);
+	*out_real = lth_sx_cast(pool, lth_read(lower, value, at), work_dtype);
 	*out_imaginary = lth_same_const(pool, *out_real, 0);
 	if (parts == 2) {
 		at[last] = lth_sx_int(pool, 1);
-		*out_imaginary = lth_read(lower, value, at);
+		*out_imaginary = lth_sx_cast(pool, lth_read(lower, value, at), work_dtype);
 	}
 }
 
@@ -114,7 +117,7 @@ static enum lth_code dft_reduction(struct lth_lower *lower, const struct lth_nod
 	out->row_axes = (1u << lth_rank(lower, node->outputs[0])) - 1;
 	out->num_stages = 1;
 	out->stages[0].combiner = LTH_COMBINE_SUM;
-	out->stages[0].dtype = work_dtype(lower, node);
+	out->stages[0].dtype = work_dtype;
 	return LTH_OK;
 }
 
@@ -145,9 +148,10 @@ static lth_sx dft_element(struct lth_lower *lower, const struct lth_node *node, 
 	(void)output, (void)index;
 	struct lth_sx_pool *pool = lth_lower_pool(lower);
 	struct dft dft = describe_dft(lth_lower_graph(lower), node);
-	enum lth_dtype type = work_dtype(lower, node);
-	lth_sx sum = lth_result(lower, node, 0, type);
-	return dft.inverse ? lth_div(pool, sum, lth_sx_cast(pool, lth_sx_dim(pool, dft.length), type)) : sum;
+	lth_sx sum = lth_result(lower, node, 0, work_dtype);
+	if (dft.inverse)
+		sum = lth_div(pool, sum, lth_sx_cast(pool, lth_sx_dim(pool, dft.length), work_dtype));
+	return rounded(lower, node, sum);
 }
 
 const struct lth_op_impl lth_impl_dft = {
@@ -198,7 +202,7 @@ static enum lth_code stft_reduction(struct lth_lower *lower, const struct lth_no
 	out->row_axes = 15;
 	out->num_stages = 1;
 	out->stages[0].combiner = LTH_COMBINE_SUM;
-	out->stages[0].dtype = work_dtype(lower, node);
+	out->stages[0].dtype = work_dtype;
 	return LTH_OK;
 }
 
@@ -210,13 +214,13 @@ static lth_sx stft_stage(struct lth_lower *lower, const struct lth_node *node, u
 	lth_sx n = index[4], step = lth_sx_cast(pool, lth_read_scalar(lower, node->inputs[FRAME_STEP]), LTH_DTYPE_I64);
 	lth_sx at[3] = {index[0], lth_add(pool, lth_mul(pool, index[1], step), n), LTH_SX_NONE}, real, imaginary;
 	if (lth_rank(lower, node->inputs[SIGNAL]) == 2) {
-		real = lth_read(lower, node->inputs[SIGNAL], at);
+		real = lth_sx_cast(pool, lth_read(lower, node->inputs[SIGNAL], at), work_dtype);
 		imaginary = lth_same_const(pool, real, 0);
 	} else {
 		read_complex(lower, node->inputs[SIGNAL], at, &real, &imaginary);
 	}
 	if (lth_node_input(node, WINDOW) != LTH_NONE) {
-		lth_sx weight = lth_read(lower, node->inputs[WINDOW], &n);
+		lth_sx weight = lth_sx_cast(pool, lth_read(lower, node->inputs[WINDOW], &n), work_dtype);
 		real = lth_mul(pool, real, weight);
 		imaginary = lth_mul(pool, imaginary, weight);
 	}
@@ -227,7 +231,7 @@ static lth_sx stft_stage(struct lth_lower *lower, const struct lth_node *node, u
 static lth_sx stft_element(struct lth_lower *lower, const struct lth_node *node, uint32_t output, const lth_sx *index)
 {
 	(void)output, (void)index;
-	return lth_result(lower, node, 0, work_dtype(lower, node));
+	return rounded(lower, node, lth_result(lower, node, 0, work_dtype));
 }
 
 const struct lth_op_impl lth_impl_stft = {
