@@ -166,8 +166,11 @@ uint32_t lth_plan_branch_children(struct lth_plan_search *search, const struct l
 				continue;
 			double waste = 0;
 			lth_plan_state_copy(search, part, state, scratch);
-			if (!lth_plan_state_place(search, scratch, i, &waste))
+			if (!lth_plan_state_place(search, scratch, i, &waste)) {
+				if (search->config.count_refuted)
+					search->weight[branch->section] += 1;
 				continue;
+			}
 			struct lth_plan_child child = {.priority = search->priority[i], .item = i};
 			child.cost = -flush_edges(search, part, state, branch, i);
 			if (search->config.count_waste)

@@ -11,13 +11,14 @@ enum {
 	FAILED_ENTRIES_AN_ITEM = 256,
 	RESTART_NODES = 800, /* at least; a limit below two nodes an item is wasted */
 	MAX_STATE_BYTES = 256 << 20,
-	NUM_SLOTS = 3,
+	NUM_SLOTS = 4,
 };
 
 static const struct lth_plan_config slots[NUM_SLOTS] = {
-	{.weigh_slack = true, .wide_first = true, .count_waste = true},
-	{.weigh_slack = true, .wide_first = false, .count_waste = true},
-	{.weigh_slack = false, .wide_first = false, .count_waste = false},
+	{.weigh_slack = true, .wide_first = true, .count_waste = true, .share = 1},
+	{.weigh_slack = true, .wide_first = false, .count_waste = true, .share = 1},
+	{.weigh_slack = false, .wide_first = false, .count_waste = false, .share = 1},
+	{.weigh_slack = true, .wide_first = true, .count_waste = true, .count_refuted = true, .share = 2},
 };
 
 static int compare_items(const void *a, const void *b, void *context)
@@ -72,7 +73,7 @@ static void fill_tables(struct lth_plan_search *search)
 		search->width[i] = length + (double)item->size / ((double)largest + 1);
 	}
 	for (int32_t s = 0; s < search->sections; s++)
-		search->weight[s] = 1;
+		search->weights[0][s] = search->weights[1][s] = 1;
 }
 
 /* Lists, for every free item, the fixed ones that live with it. */
@@ -118,7 +119,8 @@ static bool allocate(struct lth_plan_search *search)
 	search->area = lth_arena_array(arena, count, sizeof(*search->area));
 	search->width = lth_arena_array(arena, count, sizeof(*search->width));
 	search->priority = lth_arena_array(arena, count, sizeof(*search->priority));
-	search->weight = lth_arena_array(arena, sections, sizeof(*search->weight));
+	search->weights[0] = lth_arena_array(arena, sections, sizeof(*search->weights[0]));
+	search->weights[1] = lth_arena_array(arena, sections, sizeof(*search->weights[1]));
 	search->offsets = lth_arena_array(arena, count, sizeof(*search->offsets));
 	size_t failed_entries = FAILED_ENTRIES_AN_ITEM;
 	while (failed_entries < FAILED_ENTRIES_AN_ITEM * count && failed_entries < MAX_FAILED_ENTRIES)
@@ -382,7 +384,8 @@ static void set_up(struct lth_plan_search *search, int64_t restart)
 	int64_t base = 2 * (int64_t)search->count;
 	base = base > RESTART_NODES ? base : RESTART_NODES;
 	search->config = slots[restart % NUM_SLOTS];
-	search->nodes_left = base * luby(restart / NUM_SLOTS + 1);
+	search->weight = search->weights[search->config.count_refuted];
+	search->nodes_left = base * luby(restart / NUM_SLOTS + 1) * search->config.share;
 	double noise = restart < NUM_SLOTS ? 0 : noises[restart / NUM_SLOTS % 4];
 	const double *fixed = search->config.wide_first ? search->width : search->area;
 	for (uint32_t i = 0; i < search->count; i++)

@@ -35,6 +35,10 @@ struct lth_plan_config {
 			     else each child counts as one, least slack first */
 	bool wide_first;  /* ties by length, then size; else by area */
 	bool count_waste; /* value order by waste and flush edges; else by flush edges alone */
+	/* Children that refute themselves at once add to their section's weight too: worse by far on packings without
+	 * slack, better where there is some but the height is near the bound. Such restarts learn weights of their own. */
+	bool count_refuted;
+	int share; /* nodes, by which the restart's limit is multiplied */
 };
 
 struct lth_plan_child {
@@ -63,7 +67,8 @@ struct lth_plan_search {
 	uint32_t *near_starts, *near_fixed; /* an item: the fixed ones that live with it, by offset */
 	double *area, *width;        /* static priorities */
 	double *priority;            /* of the current restart, with noise */
-	double *weight;              /* a section: how often it refuted */
+	double *weights[2];          /* a section: how often it refuted; learnt without and with count_refuted */
+	double *weight;              /* those of the current restart */
 	int64_t height;              /* what to fit */
 	double scale;                /* of sizes in the costs: heights count 1024 */
 	struct lth_plan_config config;
@@ -92,8 +97,7 @@ struct lth_plan_search {
 	uint64_t *flat;
 };
 
-/* What a section gains when a node at it runs out of children; it gains 1 when what followed a child is refuted, and
- * nothing for a child that refutes itself at once: counting those made runs two to four times as long. */
+/* What a section gains when a node at it runs out of children; it gains 1 when what followed a child is refuted. */
 #define LTH_PLAN_DEAD_END_WEIGHT 0.2
 #define LTH_PLAN_NO_ITEM UINT32_MAX
 
