@@ -102,7 +102,7 @@ static void build_outputs(struct anchor *anchor)
 }
 
 /* What the epilogue's memory looks like to the template. */
-static void describe_epilogue(struct anchor *anchor, struct lth_epilogue *epilogue)
+static void describe_epilogue(struct anchor *anchor, const struct lth_problem *problem, struct lth_epilogue *epilogue)
 {
 	struct lth_lower *lower = anchor->lower;
 	uint32_t rank = anchor->rank[0];
@@ -116,13 +116,15 @@ static void describe_epilogue(struct anchor *anchor, struct lth_epilogue *epilog
 		    lth_sx_is_int(lower->pool, stride, &step) && step == 1)
 			epilogue->unit_axis = axis;
 	}
-	/* batch and spatial axes as one: would a nest over them merge to a single axis? */
+	/* all axes but the vectors' own as one: would a nest over them merge to a single axis? */
+	uint32_t column = problem->kind == LTH_PROBLEM_GEMM ? rank - 1 : 1;
+	uint32_t last_row = problem->kind == LTH_PROBLEM_GEMM ? rank - 2 : rank - 1;
 	struct lth_nest nest = {0};
 	struct lth_root roots[LTH_MAX_ROOTS];
 	const struct lth_type *type = &lower->graph->values[lower->group->outputs[0]].type;
 	for (uint32_t axis = 0; axis < rank; axis++) {
 		int64_t extent;
-		if (axis == 1 || (lth_dim_is_const(lower->graph->dims, type->dims[axis], &extent) && extent == 1))
+		if (axis == column || (lth_dim_is_const(lower->graph->dims, type->dims[axis], &extent) && extent == 1))
 			continue;
 		nest.axes[nest.num_axes] = axis;
 		nest.extents[nest.num_axes++] = type->dims[axis];
@@ -131,9 +133,9 @@ static void describe_epilogue(struct anchor *anchor, struct lth_epilogue *epilog
 		roots[2 * k] = (struct lth_root){.x = anchor->outputs[k].value};
 		roots[2 * k + 1] = (struct lth_root){.x = anchor->outputs[k].address, .is_address = true};
 	}
-	bool last_spatial = nest.num_axes == 0 || nest.axes[nest.num_axes - 1] == rank - 1;
+	bool last = nest.num_axes == 0 || nest.axes[nest.num_axes - 1] == last_row;
 	lth_nest_merge(lower, &nest, roots, 2 * anchor->num_outputs);
-	epilogue->flat_pixels = nest.num_axes <= 1 && last_spatial && rank >= 3;
+	epilogue->flat_pixels = nest.num_axes <= 1 && last && rank >= 3;
 	/* merging has renamed the pool's axes: give them back their own extents */
 	for (uint32_t axis = 0; axis < rank; axis++)
 		lth_sx_set_axis(lower->pool, axis, type->dims[axis], axis);
@@ -222,7 +224,7 @@ enum lth_code lth_lower_template(struct lth_lower *lower, const struct lth_node 
 		lth_lower_mark_in_place(lower, anchor.outputs[0].value, anchor.outputs[0].address,
 					anchor.outputs[0].memory, own);
 	struct lth_epilogue epilogue = {.context = &anchor, .apply = apply, .prefetch = prefetch};
-	describe_epilogue(&anchor, &epilogue);
+	describe_epilogue(&anchor, &problem, &epilogue);
 	struct lth_emit emit = {.fn = lower->fn,
 				.dims = lower->graph->dims,
 				.machine = &machine,

@@ -254,6 +254,7 @@ static bool conv_problem(struct lth_lower *lower, const struct lth_node *node, s
 		conv->out[i] = window.out[i];
 		conv->kernel[i] = window.kernel[i];
 		conv->pad[i] = window.begin[i];
+		conv->pad_end[i] = window.end[i];
 		conv->stride[i] = window.stride[i];
 		conv->dilation[i] = window.dilation[i];
 		conv->x_stride[i] = x_strides[i + 2];

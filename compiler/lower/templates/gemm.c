@@ -7,6 +7,7 @@ struct gemm {
 	const struct lth_gemm *problem;
 	lth_lv row_stride[LTH_MAX_TEMPLATE_AXES], batch_stride[LTH_MAX_TEMPLATE_AXES], k_step; /* k_step NONE: 1 */
 	bool dense; /* the rows of A follow each other without a gap */
+	bool flat;  /* all row axes are one */
 };
 
 /* B's packing, when everything about it is known: at most one batch axis may have weights of its own. */
@@ -82,8 +83,10 @@ static void gemm_index(struct lth_tiles *tiles, const lth_lv *row, lth_lv column
 	uint32_t at = 0;
 	for (uint32_t axis = 0; axis < tiles->num_batch; axis++)
 		out[at++] = tiles->batch_index[axis];
-	for (uint32_t axis = 0; axis < gemm->problem->num_rows; axis++)
-		out[at++] = row[axis];
+	for (uint32_t axis = 0; axis < gemm->problem->num_rows; axis++) {
+		bool last = axis + 1 == gemm->problem->num_rows;
+		out[at++] = !gemm->flat ? row[axis] : last ? row[0] : lth_loop_i64(tiles->emit->fn, 0);
+	}
 	out[at] = column;
 }
 
@@ -102,6 +105,22 @@ static void gemm_prefetch(struct lth_tiles *tiles, const lth_lv *row, lth_lv col
 	lth_lv index[2 * LTH_MAX_TEMPLATE_AXES + 1];
 	gemm_index(tiles, row, column, index);
 	epilogue->prefetch(epilogue->context, 0, index);
+}
+
+/* Several row axes as one: where A and everything the epilogue touches is dense over them. */
+static bool rows_are_flat(struct lth_emit *emit, const struct lth_gemm *gemm)
+{
+	struct lth_dims *dims = emit->dims;
+	if (gemm->num_batch || gemm->num_rows < 2 || !emit->epilogue->flat_pixels)
+		return false;
+	lth_dim next = gemm->rows[gemm->num_rows - 1].a_stride;
+	for (uint32_t axis = gemm->num_rows; axis-- > 0;) {
+		const struct lth_gemm_axis *row = &gemm->rows[axis];
+		if (!lth_t_is(dims, row->extent, 1) && lth_dim_equal(dims, row->a_stride, next) != LTH_YES)
+			return false;
+		next = lth_dim_mul(dims, next, row->extent);
+	}
+	return true;
 }
 
 void lth_gemm_emit(struct lth_emit *emit, const struct lth_problem *problem, const struct lth_template_plan *plan)
@@ -128,13 +147,19 @@ void lth_gemm_emit(struct lth_emit *emit, const struct lth_problem *problem, con
 									      : p->batch[axis].b_stride;
 		gemm.batch_stride[axis] = lth_t_stride(emit, p->batch[axis].a_stride);
 	}
-	for (uint32_t axis = 0; axis < p->num_rows; axis++) {
+	for (uint32_t axis = 0; axis < p->num_rows; axis++)
 		tiles.rows[axis] = p->rows[axis].extent;
-		gemm.row_stride[axis] = lth_t_stride(emit, p->rows[axis].a_stride);
+	gemm.flat = rows_are_flat(emit, p);
+	if (gemm.flat) {
+		tiles.rows[0] = lth_dim_product(dims, tiles.rows, tiles.num_rows);
+		tiles.num_rows = 1;
 	}
+	for (uint32_t axis = 0; p->num_rows && axis < tiles.num_rows; axis++)
+		gemm.row_stride[axis] = lth_t_stride(emit, p->rows[gemm.flat ? p->num_rows - 1 : axis].a_stride);
 	if (!lth_t_is(dims, p->a_k_stride, 1))
 		gemm.k_step = lth_t_stride(emit, p->a_k_stride);
 	else
-		gemm.dense = p->num_rows == 1 && lth_dim_equal(dims, p->rows[0].a_stride, p->k) == LTH_YES;
+		gemm.dense = p->num_rows && tiles.num_rows == 1 &&
+			     lth_dim_equal(dims, p->rows[p->num_rows - 1].a_stride, p->k) == LTH_YES;
 	lth_tiles_emit(&tiles);
 }

@@ -34,8 +34,9 @@ struct lth_epilogue {
 	void (*prefetch)(void *context, uint32_t output, const lth_lv *index);
 	/* The logical axis of output 0 along which stores are contiguous; UINT32_MAX when none is. */
 	uint32_t unit_axis;
-	/* Convolution and pooling: every tensor the epilogue touches has dense batch and spatial axes (stride of an axis =
-	 * extent times stride of the next), so index (0, c, 0, p) with p the flat pixel number is as good as (n, c, y, x). */
+	/* Every tensor the epilogue touches is dense over all axes but the vectors' own (stride of an axis = extent times
+	 * stride of the next): of convolution and pooling index (0, c, 0, p) with p the flat pixel number is as good as
+	 * (n, c, y, x), of products (0, p, column) as good as (i, j, column). */
 	bool flat_pixels;
 	/* Operations an element, roughly. A dear tail is written once a row instead of once a register (compile time). */
 	unsigned cost;
@@ -84,7 +85,7 @@ struct lth_operand {
 };
 
 /* C[batch.., rows.., n] = sum over k of A[batch, rows, k] * B[batch, k, n], strides in elements, 0 to broadcast.
- * Epilogue index: batch axes, row axes, column. Row axes that everything is dense over should be merged by the caller. */
+ * Epilogue index: batch axes, row axes, column. */
 struct lth_gemm {
 	struct lth_operand a, b;
 	uint32_t num_batch, num_rows; /* together at most LTH_MAX_TEMPLATE_AXES; num_rows may be 0: one row */
