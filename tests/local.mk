@@ -1,3 +1,4 @@
 include tests/unit/local.mk
 include tests/http/local.mk
 include tests/fuzz/local.mk
+include tests/golden/local.mk
