@@ -1,6 +1,7 @@
-/* How well and how fast the memory planner packs: runs every CSV file of a folder, or random problems of many shapes, and
- * prints height, live bound, gap, certificate and time of each. Every plan goes through the independent checker. A number
- * between dots in a file's name (A.1048576.csv) is the capacity, unless --lowest is given. One thread. */
+/* How well and how fast the memory planner packs: runs every CSV file of a folder, or random problems of many
+ * shapes, and prints height, live bound, gap, certificate and time of each. Every plan goes through the independent
+ * checker. A number between dots in a file's name (A.1048576.csv) is the capacity, unless --lowest is given. One
+ * thread. */
 #include "compiler/memory/plan/plan.h"
 #include "runtime/base/io.h"
 
@@ -50,8 +51,8 @@ static void run(const char *name, const struct lth_buffer *buffers, size_t count
 	}
 	bool good = check.num_violations == 0 && check.height == result.height &&
 		    (options->capacity == 0 || result.height <= options->capacity);
-	printf("%-28s %7zu %16" PRId64 " %16" PRId64 " %9.4f%% %9.1f ms %9" PRId64 " %s %s\n", name, count, result.height,
-	       result.live_bound_bytes, 100.0 * ((double)result.height / (double)result.live_bound_bytes - 1), ms,
+	printf("%-28s %7zu %16" PRId64 " %16" PRId64 " %9.4f%% %9.1f ms %9" PRId64 " %s %s\n", name, count,
+	       result.height, result.live_bound_bytes, 100.0 * ((double)result.height / (double)result.live_bound_bytes - 1), ms,
 	       result.nodes, result.certificate_text,
 	       good ? "" : check.num_violations ? "INVALID" : "ABOVE CAPACITY");
 	fflush(stdout);

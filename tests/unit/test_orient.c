@@ -1,6 +1,6 @@
-/* Orientation plans as properties over random programs: sizes are products of a batch and a length that vary, live ranges
- * are random. At every shape the independent checker passes, nothing shrinks when a size grows, and at the sample the
- * arena is no larger than the plan's. LATHE_SEED=N repeats a run. */
+/* Orientation plans as properties over random programs: sizes are products of a batch and a length that vary, live
+ * ranges are random. At every shape the independent checker passes, nothing shrinks when a size grows, and at the
+ * sample the arena is no larger than the plan's. LATHE_SEED=N repeats a run. */
 #include "compiler/memory/plan/orient.h"
 
 #include <check.h>

@@ -127,7 +127,8 @@ static int64_t lowest(const struct lth_buffer *buffers, size_t count, const int6
 			moved = false;
 			at = (at + buffers[i].alignment - 1) / buffers[i].alignment * buffers[i].alignment;
 			for (size_t k = 0; k < count; k++) {
-				bool together = buffers[k].lower < buffers[i].upper && buffers[i].lower < buffers[k].upper;
+				bool together = buffers[k].lower < buffers[i].upper &&
+						buffers[i].lower < buffers[k].upper;
 				if ((placed & 1u << k) && together && offsets[k] < at + sizes[i] &&
 				    at < offsets[k] + sizes[k]) {
 					at = offsets[k] + sizes[k];

@@ -1,7 +1,7 @@
-/* Branching of the search. At a section whose lowest items all lie flat (every floor on their range is the same), what
- * comes next above the floor is one of them, or a gap; sections with a locally lowest floor are always of that kind, but
- * any such section may be picked, and picking the one with the fewest options for its weight, not the lowest, is what
- * makes the search fast. Weights grow where the search fails. Thread rule: one thread a search. */
+/* Branching of the search. At a section whose lowest items all lie flat (every floor on their range is the same),
+ * what comes next above the floor is one of them, or a gap; sections with a locally lowest floor are always of that
+ * kind, but any such section may be picked, and picking the one with the fewest options for its weight, not the
+ * lowest, is what makes the search fast. Weights grow where the search fails. Thread rule: one thread a search. */
 #include "compiler/memory/plan/search.h"
 
 #include <stdlib.h>
@@ -18,8 +18,8 @@ static uint64_t part_bits(const struct lth_plan_part *part, const struct lth_pla
 	return bits;
 }
 
-/* Finds run ends of equal floors, the flat items and their number by section, and the sections that an item at its floor
- * blocks because it is not flat. */
+/* Finds run ends of equal floors, the flat items and their number by section, and the sections that an item at its
+ * floor blocks because it is not flat. */
 static void survey(struct lth_plan_search *search, const struct lth_plan_part *part,
 		   const struct lth_plan_state *state)
 {
@@ -114,8 +114,8 @@ static int flush_edges(const struct lth_plan_search *search, const struct lth_pl
 	return flush;
 }
 
-/* In a plan pushed down as far as it goes every item rests on the ground or on another. Not so with alignments and fixed
- * items. */
+/* In a plan pushed down as far as it goes every item rests on the ground or on another. Not so with alignments and
+ * fixed items. */
 static bool is_supported(const struct lth_plan_search *search, const struct lth_plan_state *state, uint32_t index,
 			 int64_t floor)
 {
@@ -165,7 +165,7 @@ uint32_t lth_plan_branch_children(struct lth_plan_search *search, const struct l
 			if (!is_supported(search, state, i, branch->floor))
 				continue;
 			double waste = 0;
-			lth_plan_state_copy(search, part, state, scratch);
+			lth_plan_state_copy(part, state, scratch);
 			if (!lth_plan_state_place(search, scratch, i, &waste)) {
 				if (search->config.count_refuted)
 					search->weight[branch->section] += 1;
@@ -185,7 +185,8 @@ uint32_t lth_plan_branch_children(struct lth_plan_search *search, const struct l
 	return count;
 }
 
-/* The lowest offset above its least at which item `index` can rest: on an unplaced one that does not reach the section. */
+/* The lowest offset above its least at which item `index` can rest: on an unplaced one that does not reach the
+ * section. */
 static int64_t lowest_rest(const struct lth_plan_search *search, const struct lth_plan_state *state, uint32_t index,
 			   const uint64_t *cover)
 {

@@ -1,8 +1,8 @@
-/* The independent plan checker. It shares no code with the planners and knows nothing of how a plan was made: it walks
- * the steps in order and keeps the address ranges in use in a balanced tree, ordered by offset. As long as the ranges in
- * the tree are disjoint, a new one collides with some of them if and only if it collides with its neighbour below or
- * above; so the first collision ends the sweep, O(n log n) in all. Sizes are taken as plan.h says. Thread rule: pure
- * function. */
+/* The independent plan checker. It shares no code with the planners and knows nothing of how a plan was made: it
+ * walks the steps in order and keeps the address ranges in use in a balanced tree, ordered by offset. As long as
+ * the ranges in the tree are disjoint, a new one collides with some of them if and only if it collides with its
+ * neighbour below or above; so the first collision ends the sweep, O(n log n) in all. Sizes are taken as plan.h
+ * says. Thread rule: pure function. */
 #include "compiler/memory/plan/plan.h"
 
 #include <stdlib.h>

@@ -239,7 +239,8 @@ static enum lth_code read_row(struct reader *reader, struct lth_buf *id, struct 
 			if (id->size == 0)
 				return fail(reader, "an id", NULL, "an empty cell");
 		} else if (reader->cell.size > 0 || column < NUM_REQUIRED) {
-			code = read_number(reader, column, column == COLUMN_OFFSET ? &offset : field_of(&buffer, column));
+			int64_t *field = column == COLUMN_OFFSET ? &offset : field_of(&buffer, column);
+			code = read_number(reader, column, field);
 			if (code != LTH_OK)
 				return code;
 		}

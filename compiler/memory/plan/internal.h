@@ -62,8 +62,8 @@ struct lth_plan_decoder;
 struct lth_plan_decoder *lth_plan_decoder_create(const struct lth_plan_problem *problem);
 void lth_plan_decoder_destroy(struct lth_plan_decoder **decoder);
 /* Writes an offset for every item and returns the height. Gives up and returns INT64_MAX once an item ends above
- * `limit`, when out of memory, when cancelled, and, if there is a limit, when time is up. What it does is charged to the
- * budget, but goes on above its nodes. */
+ * `limit`, when out of memory, when cancelled, and, if there is a limit, when time is up. What it does is charged
+ * to the budget, but goes on above its nodes. */
 int64_t lth_plan_decode(struct lth_plan_decoder *decoder, const uint32_t *order, enum lth_plan_fit fit, int64_t limit,
 			struct lth_plan_budget *budget, int64_t *offsets);
 
@@ -89,8 +89,8 @@ enum lth_code lth_plan_portfolio(const struct lth_plan_problem *problem, struct 
 /* Problems with this many items are repaired before they are searched whole. */
 #define LTH_PLAN_REPAIR_FROM 600
 
-/* repair.c: lowers `*height` and `offsets`, a plan of a problem that may be too large to search, by searches in stretches
- * of time around what stands too high. */
+/* repair.c: lowers `*height` and `offsets`, a plan of a problem that may be too large to search, by searches in
+ * stretches of time around what stands too high. */
 void lth_plan_repair(const struct lth_plan_problem *problem, uint64_t seed, int64_t goal,
 		     struct lth_plan_budget *budget, int64_t *height, int64_t *offsets);
 

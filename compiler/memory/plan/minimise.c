@@ -1,6 +1,7 @@
-/* Lowers a plan by searches at chosen heights. The bound comes first, with a third of the effort: most plans that can be
- * improved at all can be brought to it. If that gives no answer, steps of a quarter of what is left between the best plan
- * and what is proved unreachable, halved after each search that gives no answer. Thread rule: reentrant. */
+/* Lowers a plan by searches at chosen heights. The bound comes first, with a third of the effort: most plans that
+ * can be improved at all can be brought to it. If that gives no answer, steps of a quarter of what is left between
+ * the best plan and what is proved unreachable, halved after each search that gives no answer. Thread rule:
+ * reentrant. */
 #include "compiler/memory/plan/internal.h"
 
 #include <stdlib.h>
@@ -46,8 +47,8 @@ static void step_down(struct descent *descent)
 		step = step > 0 ? step : 1;
 		int64_t target = *descent->height - step;
 		target = target > descent->refuted ? target : descent->refuted;
-		int64_t share = nodes_left(descent->budget) / 3, least = 4 * (int64_t)descent->problem->count;
-		enum lth_plan_answer answer = attempt(descent, target, share > least ? share : nodes_left(descent->budget));
+		int64_t left = nodes_left(descent->budget), least = 4 * (int64_t)descent->problem->count;
+		enum lth_plan_answer answer = attempt(descent, target, left / 3 > least ? left / 3 : left);
 		if (answer == LTH_PLAN_UNKNOWN)
 			step = step / 2 < *descent->height - target ? step / 2 : (*descent->height - target) / 2;
 		else

@@ -1,6 +1,6 @@
-/* Orientation plans. See orient.h. The neighbours come from a sweep over the steps with the live buffers in a set of ranks
- * (places in the order of offsets) that knows the next one up and down: a tree of bitmaps, 64 a node. Thread rule:
- * reentrant. */
+/* Orientation plans. See orient.h. The neighbours come from a sweep over the steps with the live buffers in a set
+ * of ranks (places in the order of offsets) that knows the next one up and down: a tree of bitmaps, 64 a node.
+ * Thread rule: reentrant. */
 #include "compiler/memory/plan/orient.h"
 #include "runtime/base/checked.h"
 
@@ -217,7 +217,8 @@ enum lth_code lth_orient_build(const struct lth_buffer *buffers, const int64_t *
 	struct lth_orient orient = {.count = (uint32_t)count};
 	enum lth_code code = LTH_OK;
 	if (count > LTH_PLAN_MAX_BUFFERS)
-		return lth_diag_fail(diag, LTH_TOO_LARGE, "orientation", "at most 16777216", NULL, "%zu buffers", count);
+		return lth_diag_fail(diag, LTH_TOO_LARGE, "orientation", "at most 16777216", NULL, "%zu buffers",
+				     count);
 	if (allocate(&builder, &orient)) {
 		for (uint32_t i = 0; i < builder.count; i++)
 			builder.places[i] = (struct place){.offset = offsets[i], .index = i};
@@ -333,7 +334,8 @@ static void drop_never_best(struct lth_orient_set *set, const struct lth_buffer 
 	bool best[LTH_ORIENT_MAX] = {false};
 	int64_t height = 0;
 	for (uint32_t k = 0; k < num_samples; k++) {
-		uint32_t winner = lth_orient_set_evaluate(set, buffers, sizes + k * count, space, space + count, &height);
+		uint32_t winner =
+			lth_orient_set_evaluate(set, buffers, sizes + k * count, space, space + count, &height);
 		if (winner != UINT32_MAX)
 			best[winner] = true;
 	}
@@ -354,7 +356,8 @@ enum lth_code lth_orient_choose(const struct lth_buffer *buffers, size_t count, 
 	struct lth_orient_set set = {.count = 0};
 	enum lth_code code = LTH_OK;
 	if (num_samples < 1 || num_samples > LTH_ORIENT_MAX)
-		return lth_diag_fail(diag, LTH_INVALID_REQUEST, "orientation", "1 to 8 samples", NULL, "%u", num_samples);
+		return lth_diag_fail(diag, LTH_INVALID_REQUEST, "orientation", "1 to 8 samples", NULL, "%u",
+				     num_samples);
 	struct lth_buffer *copy = calloc(count + 1, sizeof(*copy));
 	int64_t *space = calloc(2 * count + 1, sizeof(*space));
 	if (!copy || !space)

@@ -1,10 +1,11 @@
-/* Orientation plans: what a plan at one set of sizes is worth at every other. A plan orders each pair of buffers that live
- * at the same step: one lies below the other. Only that order is kept; at other sizes
+/* Orientation plans: what a plan at one set of sizes is worth at every other. A plan orders each pair of buffers
+ * that live at the same step: one lies below the other. Only that order is kept; at other sizes
  *     offset(b) = max over a below b of align(offset(a) + size(a))
- * so nothing can overlap, whatever the sizes; at the sizes of the plan nothing lies higher than there; and all offsets are
- * monotone in all sizes (above 0), so sizes at their upper bounds bound the arena. Pairs that follow from others are left
- * out: those that are neighbours in the order of offsets at some step imply the rest, at most three a buffer, and of
- * these the ones that a path of two others implies go too. Thread rule: reentrant; an orientation is read-only once built. */
+ * so nothing can overlap, whatever the sizes; at the sizes of the plan nothing lies higher than there; and all
+ * offsets are monotone in all sizes (above 0), so sizes at their upper bounds bound the arena. Pairs that follow
+ * from others are left out: those that are neighbours in the order of offsets at some step imply the rest, at most
+ * three a buffer, and of these the ones that a path of two others implies go too. Thread rule: reentrant; an
+ * orientation is read-only once built. */
 #ifndef LTH_MEMORY_ORIENT_H
 #define LTH_MEMORY_ORIENT_H
 
@@ -23,8 +24,9 @@ LTH_MUST_CHECK enum lth_code lth_orient_build(const struct lth_buffer *buffers, 
 					      struct lth_orient *out_orient, struct lth_diag *diag);
 void lth_orient_free(struct lth_orient *orient);
 
-/* Offsets and height at `sizes` (of the buffers, in their order); only alignments are read of `buffers`. Sizes are taken
- * as plan.h says, and the height has the same meaning. False, and nothing written to `*out_height`, on overflow. */
+/* Offsets and height at `sizes` (of the buffers, in their order); only alignments are read of `buffers`. Sizes are
+ * taken as plan.h says, and the height has the same meaning. False, and nothing written to `*out_height`, on
+ * overflow. */
 LTH_MUST_CHECK bool lth_orient_evaluate(const struct lth_orient *orient, const struct lth_buffer *buffers,
 					const int64_t *sizes, int64_t *offsets, int64_t *out_height);
 
@@ -35,8 +37,8 @@ struct lth_orient_set {
 	uint32_t count;
 };
 
-/* Plans at each of `num_samples` (1 to LTH_ORIENT_MAX) rows of `sizes`, row k beginning at sizes[k * count], and keeps the
- * orientations that are best at some row. */
+/* Plans at each of `num_samples` (1 to LTH_ORIENT_MAX) rows of `sizes`, row k beginning at sizes[k * count], and
+ * keeps the orientations that are best at some row. */
 LTH_MUST_CHECK enum lth_code lth_orient_choose(const struct lth_buffer *buffers, size_t count, const int64_t *sizes,
 					       uint32_t num_samples, const struct lth_plan_options *options,
 					       struct lth_orient_set *out_set, struct lth_diag *diag);

@@ -165,8 +165,8 @@ static int64_t pass_by(struct lth_plan_cursor *cursor, const struct lth_plan_ite
 	return floor;
 }
 
-int64_t lth_plan_cursor_hole(struct lth_plan_cursor *cursor, const struct lth_plan_item *item, int64_t floor, bool exact,
-			     int64_t *ceiling)
+int64_t lth_plan_cursor_hole(struct lth_plan_cursor *cursor, const struct lth_plan_item *item, int64_t floor,
+			     bool exact, int64_t *ceiling)
 {
 	const struct lth_plan_list *list = cursor->list;
 	if (cursor->slot == 0 && cursor->entry == 0)

@@ -1,7 +1,7 @@
-/* Placed items in the order of their offsets, for the greedy decoder: lists cut into chunks with a summary each, so that a
- * scan skips what lies elsewhere in time or below its floor, and an insertion moves little. In a *column* all items live
- * at some step together, so their address ranges are disjoint; its chunks know their largest gap as well. Thread rule:
- * one thread a pool and its lists. */
+/* Placed items in the order of their offsets, for the greedy decoder: lists cut into chunks with a summary each, so
+ * that a scan skips what lies elsewhere in time or below its floor, and an insertion moves little. In a *column*
+ * all items live at some step together, so their address ranges are disjoint; its chunks know their largest gap as
+ * well. Thread rule: one thread a pool and its lists. */
 #ifndef LTH_MEMORY_PLAN_PLACED_H
 #define LTH_MEMORY_PLAN_PLACED_H
 
@@ -42,18 +42,19 @@ struct lth_plan_pool {
 void lth_plan_list_clear(struct lth_plan_pool *pool, struct lth_plan_list *list);
 void lth_plan_list_insert(struct lth_plan_pool *pool, struct lth_plan_list *list, uint32_t index,
 			  const struct lth_plan_item *item, int64_t offset);
-/* A scan of a list from low to high for one item; it goes on where it stopped, so a whole scan looks at an entry once. */
+/* A scan of a list from low to high for one item; it goes on where it stopped, so a whole scan looks at an entry
+ * once. */
 struct lth_plan_cursor {
 	const struct lth_plan_list *list;
 	uint32_t slot, entry;
 	int64_t work; /* slots and entries looked at */
 };
 
-/* The lowest offset of at least `floor` at which the item fits between the list's items that live with it; floors must
- * not fall during a scan. `*ceiling` is where the hole ends, INT64_MAX if nowhere; unless `exact`, it may also be any lower
- * place that leaves the item room. */
-int64_t lth_plan_cursor_hole(struct lth_plan_cursor *cursor, const struct lth_plan_item *item, int64_t floor, bool exact,
-			     int64_t *ceiling);
+/* The lowest offset of at least `floor` at which the item fits between the list's items that live with it; floors
+ * must not fall during a scan. `*ceiling` is where the hole ends, INT64_MAX if nowhere; unless `exact`, it may also
+ * be any lower place that leaves the item room. */
+int64_t lth_plan_cursor_hole(struct lth_plan_cursor *cursor, const struct lth_plan_item *item, int64_t floor,
+			     bool exact, int64_t *ceiling);
 /* An item of the list that shares a step and a unit with the item at `offset`, or UINT32_MAX. */
 uint32_t lth_plan_list_conflict(const struct lth_plan_list *list, const struct lth_plan_item *item, int64_t offset);
 

@@ -203,6 +203,9 @@ enum lth_code lth_plan(const struct lth_buffer *buffers, size_t count, const str
 		       struct lth_plan_result *out_result, struct lth_diag *diag)
 {
 	struct run run = {.options = options, .height = INT64_MAX};
+	if ((unsigned)options->strategy >= LTH_NUM_PLAN)
+		return lth_diag_fail(diag, LTH_INVALID_OPTION, "strategy", "one of plan_strategies.def", NULL, "number %u",
+				     (unsigned)options->strategy);
 	struct lth_arena *arena = lth_arena_create(0);
 	run.offsets = calloc(count ? count : 1, sizeof(*run.offsets));
 	enum lth_code code = arena && run.offsets ? prepare(&run, arena, buffers, count, diag) : no_memory(&run, diag);

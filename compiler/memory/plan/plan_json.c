@@ -187,8 +187,8 @@ static enum lth_code read_buffer(const json_t *row, size_t index, const struct l
 		buffer.fixed_offset = offset >= 0 ? offset : -2; /* -1 means free */
 	const char *fault = lth_plan_buffer_fault(&buffer, &field);
 	if (fault)
-		return lth_diag_fail(diag, LTH_INVALID_REQUEST, place, fault, NULL, "another '%s' in buffer '%s'", field,
-				     id);
+		return lth_diag_fail(diag, LTH_INVALID_REQUEST, place, fault, NULL, "another '%s' in buffer '%s'",
+				     field, id);
 	if (!lth_plan_table_add(table, id, strlen(id), &buffer, offset))
 		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, place, NULL, NULL, "no room");
 	return LTH_OK;
@@ -236,8 +236,8 @@ static enum lth_code read_json(const char *bytes, size_t size, const json_t *req
 		code = lth_diag_fail(diag, LTH_INVALID_JSON, "body", "an object with 'buffers'", NULL, "another value");
 	json_object_foreach(body, key, value)
 		if (code == LTH_OK && strcmp(key, "buffers") != 0 && strcmp(key, "options") != 0)
-			code = lth_diag_fail(diag, LTH_INVALID_JSON, "body", "the members 'buffers' and 'options'", NULL,
-					     "a member '%s'", key);
+			code = lth_diag_fail(diag, LTH_INVALID_JSON, "body", "the members 'buffers' and 'options'",
+					     NULL, "a member '%s'", key);
 	if (code == LTH_OK)
 		code = read_options(json_object_get(body, "options"), options, diag);
 	if (code == LTH_OK)

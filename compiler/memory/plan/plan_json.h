@@ -14,8 +14,8 @@
  * LTH_BUDGET_UNREACHABLE. `*out_answer` is a new reference. */
 LTH_MUST_CHECK enum lth_code lth_plan_job(const char *bytes, size_t size, bool csv, const json_t *options,
 					  json_t **out_answer, struct lth_diag *diag);
-/* The same body with an offset for every buffer; answers {"valid", "height", "live_bound_bytes", "violations": [{"kind",
- * "text", "buffers": [ids], "step"?}]}. */
+/* The same body with an offset for every buffer; answers {"valid", "height", "live_bound_bytes", "violations":
+ * [{"kind", "text", "buffers": [ids], "step"?}]}. */
 LTH_MUST_CHECK enum lth_code lth_plan_check_job(const char *bytes, size_t size, bool csv, const json_t *options,
 						json_t **out_answer, struct lth_diag *diag);
 

@@ -1,7 +1,7 @@
-/* Greedy orders. Which order packs best depends on the model; the ones in plan_orders.def differ in what they put first,
- * and each costs one run of the decoder, which gives up as soon as it is no better than the best so far. What tells the
- * good ones apart: items that live through the highest load are placed first, while the arena is still smooth there, and
- * small ones are kept for last, to fill the holes. Thread rule: pure functions. */
+/* Greedy orders. Which order packs best depends on the model; the ones in plan_orders.def differ in what they put
+ * first, and each costs one run of the decoder, which gives up as soon as it is no better than the best so far.
+ * What tells the good ones apart: items that live through the highest load are placed first, while the arena is
+ * still smooth there, and small ones are kept for last, to fill the holes. Thread rule: pure functions. */
 #include "compiler/memory/plan/internal.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
-/* Repairs a plan that stands too high in a few places: takes a stretch of time around an item that ends above the target,
- * lets go of all items that live only there, keeps the others where they are, and searches for a way to fit the stretch
- * under the target; when there is none, or none is found soon, the stretch grows. What was below the target stays below,
- * so each success leaves fewer items above it. This is what large problems get beyond greedy orders: their peaks are
- * short, and the search is good at a hundred items. Thread rule: reentrant. */
+/* Repairs a plan that stands too high in a few places: takes a stretch of time around an item that ends above the
+ * target, lets go of all items that live only there, keeps the others where they are, and searches for a way to fit
+ * the stretch under the target; when there is none, or none is found soon, the stretch grows. What was below the
+ * target stays below, so each success leaves fewer items above it. This is what large problems get beyond greedy
+ * orders: their peaks are short, and the search is good at a hundred items. Thread rule: reentrant. */
 #include "compiler/memory/plan/internal.h"
 
 #include <stdlib.h>

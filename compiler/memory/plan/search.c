@@ -186,8 +186,8 @@ static bool reach_state(struct lth_plan_search *search, uint32_t depth)
 {
 	if (depth < search->num_states)
 		return true;
-	struct lth_plan_state *states = lth_arena_grow(search->arena, search->states, &search->states_capacity, depth + 1,
-						       sizeof(*states));
+	struct lth_plan_state *states = lth_arena_grow(search->arena, search->states, &search->states_capacity,
+						       depth + 1, sizeof(*states));
 	size_t sections = (size_t)search->sections;
 	if (states) {
 		search->states = states;
@@ -260,7 +260,7 @@ static enum lth_plan_answer try_children(struct lth_plan_search *search, const s
 	while (answer == LTH_PLAN_NONE && search->num_children > base) {
 		uint32_t item = search->children[--search->num_children].item;
 		double waste = 0;
-		lth_plan_state_copy(search, part, &search->states[depth], &search->states[depth + 1]);
+		lth_plan_state_copy(part, &search->states[depth], &search->states[depth + 1]);
 		if (!lth_plan_state_place(search, &search->states[depth + 1], item, &waste))
 			continue;
 		search->offsets[item] = branch->floor;
@@ -279,7 +279,7 @@ static enum lth_plan_answer try_gap(struct lth_plan_search *search, const struct
 	int64_t floor = lth_plan_branch_gap(search, &search->states[depth], branch);
 	if (floor == INT64_MAX)
 		return LTH_PLAN_NONE;
-	lth_plan_state_copy(search, part, &search->states[depth], &search->states[depth + 1]);
+	lth_plan_state_copy(part, &search->states[depth], &search->states[depth + 1]);
 	if (!lth_plan_state_gap(search, &search->states[depth + 1], branch->section, floor)) {
 		search->weight[branch->section] += 1;
 		return LTH_PLAN_NONE;
@@ -397,7 +397,8 @@ static void set_up(struct lth_plan_search *search, int64_t restart)
 enum lth_plan_answer lth_plan_search_run(struct lth_plan_search *search, int64_t height, int64_t nodes,
 					 struct lth_plan_budget *budget, int64_t *offsets)
 {
-	const struct lth_plan_part whole = {.upper = search->sections, .last = search->count, .unplaced = search->count};
+	const struct lth_plan_part whole = {
+		.upper = search->sections, .last = search->count, .unplaced = search->count};
 	int64_t end = budget->nodes + nodes;
 	search->budget = budget;
 	search->height = height;

@@ -1,13 +1,14 @@
-/* The complete search, shared by its three files. It builds a plan from the floor up. A *section*'s floor is the height
- * below which nothing more will be placed there; the search picks one section and enumerates what lies directly above
- * its floor: one of the items that fit there flat, or a gap. States are copied whole, one a depth, and nothing is undone.
+/* The complete search, shared by its three files. It builds a plan from the floor up. A *section*'s floor is the
+ * height below which nothing more will be placed there; the search picks one section and enumerates what lies
+ * directly above its floor: one of the items that fit there flat, or a gap. States are copied whole, one a depth,
+ * and nothing is undone.
  *
  *   search.c   restarts, the node, decomposition, the table of failed states
  *   branch.c   which section, which children, in what order
  *   state.c    what a placement or a gap entails, and the bounds that refute it
  *
- * Items are sorted by their first section, so that a part of the problem (a stretch of sections that no unplaced item
- * leaves) owns a stretch of items too. Thread rule: one thread a search. */
+ * Items are sorted by their first section, so that a part of the problem (a stretch of sections that no unplaced
+ * item leaves) owns a stretch of items too. Thread rule: one thread a search. */
 #ifndef LTH_MEMORY_PLAN_SEARCH_H
 #define LTH_MEMORY_PLAN_SEARCH_H
 
@@ -35,8 +36,9 @@ struct lth_plan_config {
 			     else each child counts as one, least slack first */
 	bool wide_first;  /* ties by length, then size; else by area */
 	bool count_waste; /* value order by waste and flush edges; else by flush edges alone */
-	/* Children that refute themselves at once add to their section's weight too: worse by far on packings without
-	 * slack, better where there is some but the height is near the bound. Such restarts learn weights of their own. */
+	/* Children that refute themselves at once add to their section's weight too: worse by far on packings
+	 * without slack, better where there is some but the height is near the bound. Such restarts learn weights
+	 * of their own. */
 	bool count_refuted;
 	int share; /* nodes, by which the restart's limit is multiplied */
 };
@@ -103,10 +105,11 @@ struct lth_plan_search {
 
 /* state.c. The state of an empty plan. */
 void lth_plan_state_start(const struct lth_plan_search *search, struct lth_plan_state *state);
-void lth_plan_state_copy(const struct lth_plan_search *search, const struct lth_plan_part *part,
-			 const struct lth_plan_state *from, struct lth_plan_state *to);
-/* Places `item` at its least offset; false when the state can't be completed. `*waste` grows by how much slack it costs,
- * each section's by the slack it had. */
+/* The part alone. */
+void lth_plan_state_copy(const struct lth_plan_part *part, const struct lth_plan_state *from,
+			 struct lth_plan_state *to);
+/* Places `item` at its least offset; false when the state can't be completed. `*waste` grows by how much slack it
+ * costs, each section's by the slack it had. */
 bool lth_plan_state_place(struct lth_plan_search *search, struct lth_plan_state *state, uint32_t item, double *waste);
 /* Gives up the bytes of a section below `floor`. */
 bool lth_plan_state_gap(struct lth_plan_search *search, struct lth_plan_state *state, int32_t section, int64_t floor);

@@ -1,13 +1,13 @@
-/* States of the search: what a placement entails, and the bounds that refute it. The bounds, in the order they are tried:
- * every unplaced item must end below the height; so must a section's floor plus what is still to go there; and so must,
- * in one section, the items that all start at or above some offset, stacked on it (the heads bound). Thread rule: one
- * thread a search. */
+/* States of the search: what a placement entails, and the bounds that refute it. The bounds, in the order they are
+ * tried: every unplaced item must end below the height; so must a section's floor plus what is still to go there;
+ * and so must, in one section, the items that all start at or above some offset, stacked on it (the heads bound).
+ * Thread rule: one thread a search. */
 #include "compiler/memory/plan/search.h"
 
 #include <string.h>
 
-/* The lowest offset of at least `floor` that the item may have beside the fixed ones. Those are sorted by offset, and one
- * that is passed by below stays below. */
+/* The lowest offset of at least `floor` that the item may have beside the fixed ones. Those are sorted by offset,
+ * and one that is passed by below stays below. */
 static int64_t lowest_beside_fixed(const struct lth_plan_search *search, uint32_t index, int64_t floor)
 {
 	const struct lth_plan_item *item = &search->items[index];
@@ -39,12 +39,11 @@ void lth_plan_state_start(const struct lth_plan_search *search, struct lth_plan_
 	}
 }
 
-void lth_plan_state_copy(const struct lth_plan_search *search, const struct lth_plan_part *part,
-			 const struct lth_plan_state *from, struct lth_plan_state *to)
+void lth_plan_state_copy(const struct lth_plan_part *part, const struct lth_plan_state *from,
+			 struct lth_plan_state *to)
 {
 	size_t at = (size_t)part->lower, sections = (size_t)(part->upper - part->lower);
 	size_t word = part->first / 64, words = (part->last + 63) / 64 - word;
-	(void)search;
 	memcpy(to->floor + at, from->floor + at, sections * sizeof(*to->floor));
 	memcpy(to->top + at, from->top + at, sections * sizeof(*to->top));
 	memcpy(to->rest + at, from->rest + at, sections * sizeof(*to->rest));
@@ -94,7 +93,8 @@ static bool raise_items(struct lth_plan_search *search, struct lth_plan_state *s
 	return true;
 }
 
-/* The least offset of any unplaced item in the section. None is below the floor, so one that lies on it ends the scan. */
+/* The least offset of any unplaced item in the section. None is below the floor, so one that lies on it ends the
+ * scan. */
 static int64_t least_in_section(const struct lth_plan_search *search, const struct lth_plan_state *state,
 				int32_t section)
 {
@@ -159,8 +159,8 @@ static bool heads_fit(struct lth_plan_search *search, const struct lth_plan_stat
 	return true;
 }
 
-/* The heads bound, only where a changed item lives and, starting at `floor` or above, would not fit with all that is left
- * of its section. */
+/* The heads bound, only where a changed item lives and, starting at `floor` or above, would not fit with all that
+ * is left of its section. */
 static bool all_heads_fit(struct lth_plan_search *search, const struct lth_plan_state *state, int64_t floor)
 {
 	int32_t first = search->sections, last = 0, *change = search->num_changed_at;
