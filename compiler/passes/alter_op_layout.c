@@ -135,6 +135,10 @@ static lth_value_id in_order(struct lth_rewrite *rewrite, struct planner *planne
 	lth_value_id to = find_copy(planner, graph, from, rewrite->region, order);
 	if (to != LTH_NONE)
 		return to;
+	if (lth_sole_producer(rewrite, from, LTH_OP_ID_ConstantOfShape)) { /* one number everywhere: any order is its own */
+		set_layout(graph, from, order);
+		return from;
+	}
 	if (graph->values[from].def == LTH_DEF_CONSTANT)
 		to = turned_constant(rewrite, from, order);
 	if (to == LTH_NONE) {
@@ -273,18 +277,6 @@ static void through(struct lth_rewrite *rewrite, struct planner *planner, lth_no
 		want(rewrite, planner, id, 0, NULL);
 }
 
-/* The axis that neighbours in memory differ in; LTH_NONE when there is one element. */
-static uint32_t innermost(const struct lth_graph *graph, const struct lth_value *value)
-{
-	for (uint32_t place = value->type.rank; place-- > 0;) {
-		uint32_t axis = lth_layout_axis(value->layout, place);
-		int64_t extent;
-		if (!lth_dim_is_const(graph->dims, value->type.dims[axis], &extent) || extent != 1)
-			return axis;
-	}
-	return LTH_NONE;
-}
-
 /* Input `index` has one of its last `last` axes innermost, or is copied to row-major. */
 static void want_inner(struct lth_rewrite *rewrite, struct planner *planner, lth_node_id id, uint32_t index,
 		       uint32_t last)
@@ -294,7 +286,7 @@ static void want_inner(struct lth_rewrite *rewrite, struct planner *planner, lth
 	if (!is_tensor(graph, input))
 		return;
 	const struct lth_value *value = &graph->values[input];
-	uint32_t axis = innermost(graph, value);
+	uint32_t axis = lth_layout_innermost(graph, value);
 	if (value->layout && axis != LTH_NONE && axis + last < value->type.rank)
 		want(rewrite, planner, id, index, NULL);
 }

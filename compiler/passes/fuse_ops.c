@@ -199,11 +199,25 @@ static lth_value_id first_output(const struct lth_node *node)
 	return LTH_NONE;
 }
 
+/* A copy whose two sides disagree on which axis is contiguous goes by blocks in registers, not element by element where
+ * it is read: it stands on its own, with an epilogue, like a template. */
+static bool turns(const struct lth_graph *graph, const struct lth_node *node)
+{
+	return lth_op_id(node->op) == LTH_OP_ID_LayoutCopy &&
+	       lth_layout_innermost(graph, &graph->values[node->inputs[0]]) !=
+		       lth_layout_innermost(graph, &graph->values[node->outputs[0]]);
+}
+
+static bool is_template(const struct lth_graph *graph, const struct lth_node *node)
+{
+	return node->op->kind == LTH_OP_TEMPLATE || turns(graph, node);
+}
+
 static void begin_group(struct fuser *fuser, lth_node_id id, uint32_t place)
 {
 	const struct lth_node *node = &fuser->graph->nodes[id];
 	struct group *group = &fuser->groups[id];
-	bool anchors = node->op->kind == LTH_OP_TEMPLATE || node->op->kind == LTH_OP_REDUCTION;
+	bool anchors = is_template(fuser->graph, node) || node->op->kind == LTH_OP_REDUCTION;
 	*group = (struct group){.head = id, .tail = id, .anchor = anchors ? id : LTH_NONE, .count = 1, .first = place,
 				.last = place};
 	group->shape = first_output(node);
@@ -348,7 +362,7 @@ static int rank_of(const struct fuser *fuser, const struct group *group)
 {
 	if (group->anchor == LTH_NONE)
 		return 0;
-	return fuser->graph->nodes[group->anchor].op->kind == LTH_OP_TEMPLATE ? 2 : 1;
+	return is_template(fuser->graph, &fuser->graph->nodes[group->anchor]) ? 2 : 1;
 }
 
 static void join_producer(struct fuser *fuser, lth_node_id id)
@@ -467,10 +481,10 @@ static bool readings_allow(const struct fuser *fuser, const struct group *taker,
 	for (uint32_t e = fuser->first_reader[value]; e < fuser->first_reader[value + 1]; e++) {
 		lth_node_id id = fuser->readers[e];
 		const struct lth_node *reader = &graph->nodes[id];
-		if (reader->op->kind == LTH_OP_TEMPLATE)
+		if (is_template(graph, reader))
 			return false;
 		/* Movement around a template's epilogue stays a view. */
-		if (taker->anchor != LTH_NONE && graph->nodes[taker->anchor].op->kind == LTH_OP_TEMPLATE &&
+		if (taker->anchor != LTH_NONE && is_template(graph, &graph->nodes[taker->anchor]) &&
 		    (given->view || !same_shape(graph, value, taker->shape)))
 			return false;
 		enum reads reads = most(reading(fuser, reader, value), fuser->repeats[id]);

@@ -34,6 +34,16 @@ bool lth_layout_equal(const struct lth_graph *graph, const struct lth_type *type
 	return memcmp(first, second, count) == 0;
 }
 
+uint32_t lth_layout_innermost(const struct lth_graph *graph, const struct lth_value *value)
+{
+	for (uint32_t place = value->type.rank; place-- > 0;) {
+		uint32_t axis = lth_layout_axis(value->layout, place);
+		if (!is_one(graph, value->type.dims[axis]))
+			return axis;
+	}
+	return LTH_NONE;
+}
+
 static bool transpose_through(const struct lth_graph *graph, const struct lth_node *node, const uint8_t *layout,
 			      uint8_t *out)
 {

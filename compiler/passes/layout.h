@@ -14,6 +14,9 @@ static inline uint32_t lth_layout_axis(const uint8_t *layout, uint32_t place)
  * extent 1 stand. */
 bool lth_layout_equal(const struct lth_graph *graph, const struct lth_type *type, const uint8_t *a, const uint8_t *b);
 
+/* The axis that neighbours in memory differ in; LTH_NONE when there is one element. */
+uint32_t lth_layout_innermost(const struct lth_graph *graph, const struct lth_value *value);
+
 /* True for a movement node (Reshape, Transpose, Squeeze, ...) whose output 0 has, in its layout, exactly the bytes of
  * its input 0 in its own: given a dense input it is a view that costs nothing. */
 bool lth_layout_same_bytes(struct lth_graph *graph, const struct lth_node *node);
