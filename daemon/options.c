@@ -23,7 +23,7 @@ static enum lth_code unknown(const char *name, const char *const *names, size_t 
 
 static enum lth_code wrong(const struct lth_option_row *row, const char *expected, const char *found, struct lth_diag *diag)
 {
-	return lth_diag_fail(diag, LTH_INVALID_OPTION, row->path, expected, NULL, "%s", found);
+	return lth_diag_fail(diag, LTH_INVALID_OPTION, row->path, expected, NULL, "%s", *found ? found : "nothing");
 }
 
 /* --- from a query string */

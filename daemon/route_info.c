@@ -61,8 +61,41 @@ void lth_route_version(struct lth_request *request)
 			  "json_bytes", (json_int_t)config->json_limit_bytes, "connections", (json_int_t)config->connections));
 }
 
+/* healthz?deep=1 also writes to the store, durably, and reads back what it wrote. */
+static void try_store(struct lth_request *request)
+{
+	static const char text[] = "lathe: the store can be written and read\n";
+	char digest[LTH_DIGEST_TEXT], *data;
+	size_t size;
+	struct lth_store *store = &request->server->store;
+	if (lth_store_put(store, text, sizeof(text) - 1, digest, &request->diag) == LTH_OK &&
+	    lth_store_write_entry(store, "tmp", "health", text, sizeof(text) - 1, &request->diag) == LTH_OK &&
+	    lth_store_read(store, digest, sizeof(text), &data, &size, &request->diag) == LTH_OK)
+		free(data);
+	lth_store_remove_entry(store, "tmp", "health");
+}
+
+static void after_try(struct lth_request *request)
+{
+	unsigned idle, busy;
+	lth_pool_count(request->server->pool, &idle, &busy);
+	if (request->diag.code == LTH_OK && idle + busy == 0)
+		lth_diag_fail(&request->diag, LTH_BUSY, "workers", NULL, NULL, "no worker is alive");
+	if (request->diag.code == LTH_OK && lth_jobs_stuck(request->server->jobs))
+		lth_diag_fail(&request->diag, LTH_INTERNAL, "jobs", NULL, NULL, "a job that does not end at its deadline");
+	if (request->diag.code != LTH_OK)
+		lth_reply_problem(request, &request->diag, NULL);
+	else
+		lth_reply_json(request, 200, json_pack("{s:s, s:s, s:i}", "status", "ok", "store", "ok", "workers",
+						       (int)(idle + busy)));
+}
+
 void lth_route_healthz(struct lth_request *request)
 {
+	if (lth_request_argument(request, "deep")) {
+		lth_request_work(request, try_store, after_try);
+		return;
+	}
 	static const char text[] = "{\"status\":\"ok\"}\n";
 	lth_reply_static(request, 200, "application/json", text, sizeof(text) - 1);
 }

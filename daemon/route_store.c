@@ -59,6 +59,27 @@ void lth_route_blob_put(struct lth_request *request)
 	lth_request_work(request, publish, after);
 }
 
+/* Bazel's HTTP cache protocol names a blob by the hex digits alone. Its /ac/ holds Bazel's own messages, which nothing
+ * here could make or check: it has no alias. */
+static void name_as_blob(struct lth_request *request)
+{
+	char digest[sizeof(request->argument) + 8];
+	snprintf(digest, sizeof(digest), "sha256:%s", request->argument); /* whatever it was: refused unless it is hex now */
+	snprintf(request->argument, sizeof(request->argument), "%.*s", (int)sizeof(request->argument) - 1, digest);
+}
+
+void lth_route_cas_get(struct lth_request *request)
+{
+	name_as_blob(request);
+	lth_route_blob_get(request);
+}
+
+void lth_route_cas_put(struct lth_request *request)
+{
+	name_as_blob(request);
+	lth_route_blob_put(request);
+}
+
 void lth_route_result(struct lth_request *request)
 {
 	struct lth_diag diag = {0};

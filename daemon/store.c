@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -165,14 +166,33 @@ static bool make_parents(const char *path)
 	return true;
 }
 
+/* The kernel gives the lock back when the process ends, however it ends. */
+static enum lth_code take_lock(struct lth_store *store, struct lth_diag *diag)
+{
+	char *path = lth_store_path(store, "lock", "");
+	store->lock_fd = path ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
+	free(path);
+	if (store->lock_fd < 0)
+		return failed(diag, store->root, "cannot make the lock");
+	if (flock(store->lock_fd, LOCK_EX | LOCK_NB) == 0)
+		return LTH_OK;
+	return lth_diag_fail(diag, LTH_BUSY, store->root, "a state folder of its own", "pass another --state-dir",
+			     "another lathed that uses this folder");
+}
+
 enum lth_code lth_store_open(struct lth_store *store, const char *root, struct lth_diag *diag)
 {
-	*store = (struct lth_store){0};
+	*store = (struct lth_store){.lock_fd = -1};
 	if (!make_parents(root) || (mkdir(root, 0700) != 0 && errno != EEXIST))
 		return failed(diag, root, "cannot make the state folder");
 	store->root = realpath(root, NULL);
 	if (!store->root)
 		return failed(diag, root, "cannot use the state folder");
+	enum lth_code code = take_lock(store, diag);
+	if (code != LTH_OK) {
+		lth_store_close(store);
+		return code;
+	}
 	for (int i = 0; i < NUM_FOLDERS; i++) {
 		char *path = lth_store_path(store, folders[i], "");
 		bool temporary = strcmp(folders[i], "tmp") == 0 || strcmp(folders[i], "work") == 0;
@@ -192,6 +212,8 @@ enum lth_code lth_store_open(struct lth_store *store, const char *root, struct l
 
 void lth_store_close(struct lth_store *store)
 {
+	if (store->root && store->lock_fd >= 0)
+		close(store->lock_fd);
 	free(store->root);
 	store->root = NULL;
 }

@@ -1,5 +1,5 @@
 /* The store: blobs by their SHA-256, action entries by action key, kernel objects by name, spooled jobs, work folders.
- *   blobs/HH/HEX   actions/HH/HEX   kernels/NAME.o   jobs/ID   quarantine/HEX/   work/wN/   tmp/
+ *   blobs/HH/HEX   actions/HH/HEX   kernels/NAME.o   jobs/ID   quarantine/HEX/   work/wN/   tmp/   lock
  * Every write is: temporary file, fsync, rename, fsync of the folder; a failed fsync is a failed write. Temporaries have
  * one folder of their own in the same file system, so that start-up finds them all. Names come from digests and ids that
  * were checked, never from a request's text. Thread rule: a store is read-only after opening, its functions may be called
@@ -17,6 +17,7 @@
 
 struct lth_store {
 	char *root;
+	int lock_fd; /* held while the store is open: two daemons in one folder would undo each other's work */
 	atomic_uint_fast64_t bytes;   /* of blobs and kernels */
 	atomic_uint_fast64_t serial;  /* of temporary names */
 };

@@ -151,6 +151,7 @@ static enum lth_code set_seccomp(json_t *layers, struct lth_diag *diag)
 		SCMP_SYS(swapoff),	   SCMP_SYS(swapon),	      SCMP_SYS(umount2),	  SCMP_SYS(unshare),
 		SCMP_SYS(userfaultfd),
 	};
+	const struct scmp_arg_cmp another = {.arg = 0, .op = SCMP_CMP_NE, .datum_a = (scmp_datum_t)getpid()};
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
 	if (!filter)
 		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "seccomp", NULL, NULL, "no memory for the filter");
@@ -159,8 +160,7 @@ static enum lth_code set_seccomp(json_t *layers, struct lth_diag *diag)
 		error = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), denied[i], 0);
 	/* another process may not be signalled; its own id is as good as raise() needs */
 	if (!error)
-		error = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(kill), 1,
-					 SCMP_A0(SCMP_CMP_NE, (scmp_datum_t)getpid()));
+		error = seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(kill), 1, &another);
 	if (!error)
 		error = seccomp_load(filter);
 	seccomp_release(filter);

@@ -4,9 +4,12 @@ check_PROGRAMS += %D%/lathe-worker-double
 %C%_lathe_worker_double_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 %C%_lathe_worker_double_LDADD = compiler/worker/libworker.a runtime/base/libsha256.a runtime/base/libbase.a \
 	$(JANSSON_LIBS) $(CRYPTO_LIBS) $(SECCOMP_LIBS)
+check_PROGRAMS += %D%/bad-clients
+%C%_bad_clients_SOURCES = %D%/bad-clients.c
 http_tests = \
 	%D%/answer-forms \
 	%D%/async-jobs \
+	%D%/chaos \
 	%D%/compile-and-cache \
 	%D%/credentials \
 	%D%/deadlines \
@@ -23,6 +26,7 @@ http_tests = \
 	%D%/quarantine \
 	%D%/queue-limits \
 	%D%/refusals \
+	%D%/slow-and-leaving-clients \
 	%D%/start-errors \
 	%D%/store-survives \
 	%D%/tables-and-health \
