@@ -1,4 +1,4 @@
-/* Operators written as others: what they mean is their expansion, so they need no inference and no lowering of their
+/* Operators written as others (no two nodes are built in one argument list, whose order C leaves open): what they mean is their expansion, so they need no inference and no lowering of their
  * own, and every pass and template applies to what they become. */
 #include "compiler/ops/build.h"
 #include "compiler/ops/family.h"
@@ -71,7 +71,8 @@ static lth_value_id running(struct lth_infer *infer, lth_value_id old, lth_value
 {
 	enum lth_dtype dtype = infer->failed ? LTH_DTYPE_F32 : infer->graph->values[old].type.dtype;
 	lth_value_id keep = mul(infer, old, lth_build_scalar(infer, dtype, momentum));
-	return add(infer, keep, mul(infer, lth_build_cast(infer, fresh, dtype), lth_build_scalar(infer, dtype, 1 - momentum)));
+	lth_value_id rest = lth_build_scalar(infer, dtype, 1 - momentum);
+	return add(infer, keep, mul(infer, lth_build_cast(infer, fresh, dtype), rest));
 }
 
 /* x * s + t with s = scale / sqrt(variance + epsilon), t = bias - mean * s: two steps that fold into a convolution before
@@ -99,8 +100,10 @@ static enum lth_code expand_batch_norm(struct lth_infer *infer)
 		return lth_infer_reject(infer, "training_mode 1 for more than one output", "training_mode 0");
 	}
 	lth_value_id padded = add(infer, variance, lth_build_scalar(infer, work, epsilon));
-	lth_value_id factor = divide(infer, lth_build_cast(infer, scale, work), lth_build1(infer, LTH_OP_ID_Sqrt, padded));
-	lth_value_id shift = sub(infer, lth_build_cast(infer, bias, work), mul(infer, mean, factor));
+	scale = lth_build_cast(infer, scale, work);
+	bias = lth_build_cast(infer, bias, work);
+	lth_value_id factor = divide(infer, scale, lth_build1(infer, LTH_OP_ID_Sqrt, padded));
+	lth_value_id shift = sub(infer, bias, mul(infer, mean, factor));
 	factor = over_channels(infer, lth_build_cast(infer, factor, x_dtype), rank);
 	shift = over_channels(infer, lth_build_cast(infer, shift, x_dtype), rank);
 	lth_build_output(infer, 0, add(infer, mul(infer, x, factor), shift));
@@ -183,9 +186,10 @@ static enum lth_code negative_log_likelihood(struct lth_infer *infer, lth_value_
 		loss = lth_build(infer, LTH_OP_ID_ReduceSum, &loss, 1, &flat, 1);
 	else if (lth_op_string_is(infer->node, "reduction", "mean") && weights == LTH_NONE)
 		loss = lth_build(infer, LTH_OP_ID_ReduceMean, &loss, 1, &flat, 1);
-	else if (lth_op_string_is(infer->node, "reduction", "mean"))
-		loss = divide(infer, lth_build(infer, LTH_OP_ID_ReduceSum, &loss, 1, &flat, 1),
-			      lth_build(infer, LTH_OP_ID_ReduceSum, &weights, 1, &flat, 1));
+	else if (lth_op_string_is(infer->node, "reduction", "mean")) {
+		loss = lth_build(infer, LTH_OP_ID_ReduceSum, &loss, 1, &flat, 1);
+		loss = divide(infer, loss, lth_build(infer, LTH_OP_ID_ReduceSum, &weights, 1, &flat, 1));
+	}
 	lth_build_output(infer, 0, loss);
 	return LTH_OK;
 }

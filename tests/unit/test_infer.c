@@ -1,0 +1,340 @@
+/* Shape inference. Golden: the graphs of infer/ carry the types and guards that inference must find when they are erased.
+ * Property: for random sizes, what was inferred with symbols, evaluated, is what is inferred with numbers. Refusals: each
+ * names its node and the rule. Seeds: LATHE_SEED, else fixed. */
+#include "compiler/ops/op.h"
+#include "runtime/base/io.h"
+
+#include <check.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_VALUES = 256, MAX_SYMBOLS = 64, TRIALS = 40 };
+
+static uint64_t state;
+
+static int64_t dice(int64_t sides)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return (int64_t)((state >> 33) % (uint64_t)sides);
+}
+
+static uint64_t first_seed(void)
+{
+	const char *text = getenv("LATHE_SEED");
+	return text ? strtoull(text, NULL, 10) : 20260102;
+}
+
+/* A graph read from text, with what the text says of its values and guards. */
+struct subject {
+	struct lth_arena *arena;
+	struct lth_graph *graph;
+	struct lth_type types[MAX_VALUES];
+	uint32_t num_values;
+	struct lth_guard guards[MAX_VALUES];
+	uint32_t num_guards;
+	struct lth_diag diag;
+};
+
+static const char *text_of(const struct subject *subject)
+{
+	static char line[2048];
+	return lth_diag_line(&subject->diag, line, sizeof(line));
+}
+
+/* Parses, remembers and erases the types of what nodes define. */
+static void read_subject(const char *text, size_t size, struct subject *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->arena = lth_arena_create(0);
+	enum lth_code code = lth_graph_parse(text, size, out->arena, &out->graph, &out->diag);
+	ck_assert_msg(code == LTH_OK, "%s\n%.*s", text_of(out), (int)size, text);
+	struct lth_graph *graph = out->graph;
+	ck_assert_uint_lt(graph->num_values, MAX_VALUES);
+	ck_assert_uint_lt(graph->num_guards, MAX_VALUES);
+	out->num_values = graph->num_values;
+	for (lth_value_id id = 0; id < graph->num_values; id++) {
+		struct lth_value *value = &graph->values[id];
+		out->types[id] = value->type;
+		if (value->def == LTH_DEF_NODE)
+			value->type = (struct lth_type){.kind = LTH_TYPE_TENSOR, .dtype = LTH_NUM_DTYPES,
+							.rank = LTH_RANK_UNKNOWN};
+	}
+	out->num_guards = graph->num_guards;
+	memcpy(out->guards, graph->guards, graph->num_guards * sizeof(*graph->guards));
+	graph->num_guards = 0;
+}
+
+static void print_and_fail(const struct subject *subject, const char *what)
+{
+	struct lth_buf buf = {0};
+	lth_graph_print(subject->graph, false, &buf);
+	ck_abort_msg("%s:\n%s", what, lth_buf_text(&buf));
+}
+
+static void check_golden(const char *text, size_t size)
+{
+	struct subject subject;
+	read_subject(text, size, &subject);
+	struct lth_graph *graph = subject.graph;
+	ck_assert_msg(lth_infer_graph(graph, &subject.diag) == LTH_OK, "%s\n%.*s", text_of(&subject), (int)size, text);
+	ck_assert_msg(lth_graph_verify(graph, &subject.diag) == LTH_OK, "%s", text_of(&subject));
+	for (lth_value_id id = 0; id < subject.num_values; id++) {
+		const struct lth_type *wanted = &subject.types[id], *got = &graph->values[id].type;
+		if (graph->values[id].def == LTH_DEF_DELETED)
+			continue;
+		if (got->dtype != wanted->dtype || got->rank != wanted->rank)
+			print_and_fail(&subject, graph->values[id].name);
+		for (uint32_t axis = 0; axis < got->rank; axis++)
+			if (got->dims[axis] != wanted->dims[axis])
+				print_and_fail(&subject, graph->values[id].name);
+	}
+	if (graph->num_guards != subject.num_guards)
+		print_and_fail(&subject, "other guards");
+	for (uint32_t i = 0; i < graph->num_guards; i++)
+		if (graph->guards[i].a != subject.guards[i].a || graph->guards[i].b != subject.guards[i].b ||
+		    graph->guards[i].relation != subject.guards[i].relation)
+			print_and_fail(&subject, "another guard");
+	/* Passes infer nodes again: nothing may change. */
+	uint32_t num_guards = graph->num_guards;
+	ck_assert_msg(lth_infer_graph(graph, &subject.diag) == LTH_OK, "again: %s", text_of(&subject));
+	ck_assert_uint_eq(graph->num_guards, num_guards);
+	lth_arena_destroy(&subject.arena);
+}
+
+/* ---- the property ---- */
+
+/* Small values in the symbols' boxes; false when there is a data symbol, whose value is the run's. */
+static bool draw_symbols(const struct lth_dims *dims, int64_t *out)
+{
+	uint32_t count = lth_dims_num_symbols(dims);
+	ck_assert_uint_le(count, MAX_SYMBOLS);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct lth_dim_symbol *symbol = lth_dims_symbol(dims, i);
+		if (symbol->from_data)
+			return false;
+		int64_t low = (symbol->min + symbol->multiple - 1) / symbol->multiple;
+		int64_t high = symbol->max == INT64_MAX ? low + 12 : symbol->max / symbol->multiple;
+		out[i] = (low + dice((high - low < 12 ? high - low : 12) + 1)) * symbol->multiple;
+	}
+	return true;
+}
+
+static bool guards_hold(const struct lth_graph *graph, const int64_t *symbols)
+{
+	for (uint32_t i = 0; i < graph->num_guards; i++) {
+		int64_t a, b;
+		const struct lth_guard *guard = &graph->guards[i];
+		ck_assert(lth_dim_eval(graph->dims, guard->a, symbols, &a));
+		ck_assert(lth_dim_eval(graph->dims, guard->b, symbols, &b));
+		bool holds = guard->relation == LTH_REL_EQ ? a == b : guard->relation == LTH_REL_LE ? a <= b : b % a == 0;
+		if (!holds)
+			return false;
+	}
+	return true;
+}
+
+/* Replaces the inputs' dimensions by numbers. */
+static void make_static(struct subject *subject, const int64_t *symbols)
+{
+	struct lth_graph *graph = subject->graph;
+	for (lth_value_id id = 0; id < graph->num_values; id++) {
+		struct lth_value *value = &graph->values[id];
+		lth_dim dims[LTH_MAX_RANK];
+		if (value->def != LTH_DEF_INPUT)
+			continue;
+		for (uint32_t axis = 0; axis < value->type.rank; axis++) {
+			int64_t extent;
+			ck_assert(lth_dim_eval(graph->dims, value->type.dims[axis], symbols, &extent));
+			dims[axis] = lth_dim_const(graph->dims, extent);
+		}
+		value->type = lth_type_tensor(graph, value->type.dtype, value->type.rank, dims);
+	}
+}
+
+static void check_property(const char *text, size_t size)
+{
+	struct subject symbolic, fixed;
+	int64_t symbols[MAX_SYMBOLS];
+	read_subject(text, size, &symbolic);
+	ck_assert_int_eq(lth_infer_graph(symbolic.graph, &symbolic.diag), LTH_OK);
+	for (int trial = 0; trial < TRIALS && draw_symbols(symbolic.graph->dims, symbols); trial++) {
+		if (!guards_hold(symbolic.graph, symbols))
+			continue;
+		read_subject(text, size, &fixed);
+		make_static(&fixed, symbols);
+		ck_assert_msg(lth_infer_graph(fixed.graph, &fixed.diag) == LTH_OK, "%s\n%.*s", text_of(&fixed), (int)size, text);
+		for (lth_value_id id = 0; id < fixed.num_values; id++) {
+			const struct lth_type *a = &symbolic.graph->values[id].type, *b = &fixed.graph->values[id].type;
+			if (fixed.graph->values[id].def == LTH_DEF_DELETED)
+				continue;
+			ck_assert_uint_eq(a->rank, b->rank);
+			for (uint32_t axis = 0; axis < a->rank; axis++) {
+				int64_t wanted, got;
+				ck_assert(lth_dim_eval(symbolic.graph->dims, a->dims[axis], symbols, &wanted));
+				ck_assert(lth_dim_is_const(fixed.graph->dims, b->dims[axis], &got));
+				if (wanted != got)
+					print_and_fail(&fixed, fixed.graph->values[id].name);
+			}
+		}
+		lth_arena_destroy(&fixed.arena);
+	}
+	lth_arena_destroy(&symbolic.arena);
+}
+
+/* ---- files of cases ---- */
+
+static int is_text(const struct dirent *entry)
+{
+	size_t length = strlen(entry->d_name);
+	return length > 4 && strcmp(entry->d_name + length - 4, ".txt") == 0;
+}
+
+/* Each case of each file of infer/; cases are separated by lines of `---`. */
+static void for_each_case(void (*check)(const char *text, size_t size))
+{
+	char folder[1024], path[2048];
+	const char *srcdir = getenv("srcdir");
+	struct dirent **entries;
+	snprintf(folder, sizeof(folder), "%s/tests/unit/infer", srcdir ? srcdir : ".");
+	int count = scandir(folder, &entries, is_text, alphasort);
+	ck_assert_int_gt(count, 0);
+	for (int i = 0; i < count; i++) {
+		struct lth_diag diag = {0};
+		char *text;
+		size_t size;
+		snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name);
+		ck_assert_int_eq(lth_read_file(path, 0, &text, &size, &diag), LTH_OK);
+		for (char *at = text; at;) {
+			char *next = strstr(at, "\n---\n");
+			check(at, next ? (size_t)(next + 1 - at) : strlen(at));
+			at = next ? next + 5 : NULL;
+		}
+		free(text);
+		free(entries[i]);
+	}
+	free(entries);
+}
+
+START_TEST(golden)
+{
+	for_each_case(check_golden);
+}
+END_TEST
+
+START_TEST(symbols_agree_with_numbers)
+{
+	state = first_seed();
+	for_each_case(check_property);
+}
+END_TEST
+
+/* ---- refusals ---- */
+
+static const struct {
+	const char *text;    /* behind `graph "g" opset 28` */
+	enum lth_code code;
+	const char *message; /* part of the line */
+} refusals[] = {
+	{"input %a : f32[3]\ninput %b : f32[4]\n%y = Add(%a, %b) : f32[]\noutput %y\n", LTH_INVALID_GRAPH,
+	 "node 'y' (Add): found 3 and 4, expected sizes that agree or are 1"},
+	{"input %a : f32[3]\ninput %b : f64[3]\n%y = Add(%a, %b) : f32[]\noutput %y\n", LTH_INVALID_GRAPH,
+	 "input 1 'b' is of type f64, unlike input 0"},
+	{"input %a : string[3]\n%y = Sqrt(%a) : f32[]\noutput %y\n", LTH_INVALID_GRAPH, "is of type string, expected float"},
+	{"input %a : f32[3]\n%y = Add(%a) : f32[]\noutput %y\n", LTH_INVALID_GRAPH, "1 inputs, expected 2"},
+	{"input %a : f32[3]\n%y = Softmax(%a) {axs: 0} : f32[]\noutput %y\n", LTH_INVALID_GRAPH,
+	 "unknown attribute 'axs', expected axis"},
+	{"input %a : f32[3]\n%y = Softmax(%a) {axis: \"0\"} : f32[]\noutput %y\n", LTH_INVALID_GRAPH,
+	 "attribute 'axis' is of kind string, expected int"},
+	{"input %a : f32[3]\n%y = Softmax(%a) {axis: 1} : f32[]\noutput %y\n", LTH_INVALID_GRAPH,
+	 "axis 1, expected in [-1, 1)"},
+	{"input %a : f32[3]\n%y = Cast(%a) : f32[]\noutput %y\n", LTH_INVALID_GRAPH, "attribute 'to' is missing"},
+	{"input %a : f32[3]\n%y = Cast(%a) {to: 99} : f32[]\noutput %y\n", LTH_INVALID_GRAPH, "attribute 'to' is 99"},
+	{"input %a : f32[3]\n%y = Gelu(%a) {approximate: \"tan\"} : f32[]\noutput %y\n", LTH_INVALID_GRAPH,
+	 "attribute 'approximate' is 'tan', expected none,tanh"},
+	{"input %a : f32[3, 4]\nconst %s : i64[2] = [5, -1]\n%y = Reshape(%a, %s) : f32[]\noutput %y\n", LTH_INVALID_GRAPH,
+	 "found 5 and 12"},
+	{"input %a : f32[3, 4]\ninput %b : f32[5, 6]\n%y = MatMul(%a, %b) : f32[]\noutput %y\n", LTH_INVALID_GRAPH,
+	 "4 and 5, expected as many columns"},
+	{"input %a : f32[1, 3, 8, 8]\ninput %w : f32[4, 2, 3, 3]\n%y = Conv(%a, %w) : f32[]\noutput %y\n", LTH_INVALID_GRAPH,
+	 "3 and 2, expected as many channels"},
+	{"input %a : f32[1, 3, 2, 2]\ninput %w : f32[4, 3, 5, 5]\n%y = Conv(%a, %w) : f32[]\noutput %y\n", LTH_INVALID_GRAPH,
+	 "windows no larger than the padded input"},
+	{"input %a : f32[5]\nconst %i : i64[1] = [5]\n%y = Gather(%a, %i) : f32[]\noutput %y\n", LTH_INVALID_GRAPH,
+	 "index 5, expected in [-5, 5)"},
+	{"input %a : f32[2, 3]\n%y = Transpose(%a) {perm: [0, 0]} : f32[]\noutput %y\n", LTH_INVALID_GRAPH,
+	 "perm names axis 0 twice"},
+	{"input %a : f32[2, 3]\ninput %b : f32[3, 4]\n%y = Einsum(%a, %b) {equation: \"ij,kl->im\"} : f32[]\noutput %y\n",
+	 LTH_INVALID_GRAPH, "an output subscript that no input has"},
+	{"input %a : f32[3]\ninput %k : i64[]\n%y = CumSum(%a, %k) : f32[]\noutput %y\n", LTH_UNSUPPORTED,
+	 "input 1 'k' is not known at compile time"},
+	{"symbol n in [1, *]\ninput %a : f32[3]\ninput %s : i64[n]\n%y = Reshape(%a, %s) : f32[]\noutput %y\n", LTH_UNSUPPORTED,
+	 "make the number of its elements constant"},
+	{"input %a : f32[?]\n%y = Relu(%a) : f32[]\noutput %y\n", LTH_UNSUPPORTED, "has no known rank"},
+};
+
+START_TEST(refusal)
+{
+	char text[2048], line[2048];
+	struct lth_diag diag = {0};
+	struct lth_arena *arena = lth_arena_create(0);
+	struct lth_graph *graph;
+	int size = snprintf(text, sizeof(text), "graph \"g\" opset 28\n%s", refusals[_i].text);
+	enum lth_code code = lth_graph_parse(text, (size_t)size, arena, &graph, &diag);
+	ck_assert_msg(code == LTH_OK, "%s", lth_diag_line(&diag, line, sizeof(line)));
+	code = lth_infer_graph(graph, &diag);
+	lth_diag_line(&diag, line, sizeof(line));
+	ck_assert_msg(code == refusals[_i].code, "%s", line);
+	ck_assert_msg(strstr(line, refusals[_i].message) != NULL, "%s", line);
+	ck_assert_msg(strstr(line, "node 'y'") != NULL, "%s", line);
+	lth_arena_destroy(&arena);
+}
+END_TEST
+
+/* ---- the table ---- */
+
+/* Every row is complete: its schema parses, and it has the functions that its kind needs. */
+START_TEST(rows)
+{
+	for (int i = 0; i < LTH_NUM_OPS; i++) {
+		const struct lth_op *op = &lth_ops[i];
+		const char *cursor = op->attrs;
+		struct lth_attr_rule rule;
+		while (lth_attr_rule_next(&cursor, &rule))
+			ck_assert_uint_gt(rule.name_size, 0);
+		ck_assert_ptr_eq(lth_op_find(op->domain, op->name), op);
+		ck_assert_msg((op->impl->expand != NULL) == (op->kind == LTH_OP_COMPOSITE), "%s", op->name);
+		ck_assert_msg(op->impl->expand || op->impl->infer, "%s", op->name);
+		if (op->kind == LTH_OP_ELEMENTWISE || op->kind == LTH_OP_INJECTIVE)
+			ck_assert_msg(op->impl->element != NULL, "%s", op->name);
+		if (op->kind == LTH_OP_REDUCTION)
+			ck_assert_msg(op->impl->element && op->impl->reduction && op->impl->stage, "%s", op->name);
+		if (op->kind == LTH_OP_TEMPLATE)
+			ck_assert_msg(op->impl->problem || op->impl->reduction, "%s", op->name);
+		if (op->kind == LTH_OP_IRREGULAR)
+			ck_assert_msg(op->impl->builtin != NULL, "%s", op->name);
+	}
+	ck_assert_ptr_null(lth_op_find("", "NoSuchOperator"));
+	ck_assert_ptr_eq(lth_op_find("ai.onnx", "Conv"), &lth_ops[LTH_OP_ID_Conv]);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("infer");
+	TCase *tests = tcase_create("infer");
+	tcase_set_timeout(tests, 120);
+	tcase_add_test(tests, golden);
+	tcase_add_test(tests, symbols_agree_with_numbers);
+	tcase_add_loop_test(tests, refusal, 0, sizeof(refusals) / sizeof(*refusals));
+	tcase_add_test(tests, rows);
+	suite_add_tcase(suite, tests);
+	SRunner *runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	int failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? 1 : 0;
+}
