@@ -1,5 +1,6 @@
-/* Operators written as others (no two nodes are built in one argument list, whose order C leaves open): what they mean is their expansion, so they need no inference and no lowering of their
- * own, and every pass and template applies to what they become. */
+/* Operators written as others: what they mean is their expansion, so they need no inference and no lowering of their
+ * own, and every pass and template applies to what they become. No two nodes are built in one argument list: C leaves
+ * the order open, and the graph must not depend on it. */
 #include "compiler/ops/build.h"
 #include "compiler/ops/family.h"
 
