@@ -19,3 +19,4 @@ EXTRA_DIST += \
 	%D%/corpus/request/origin \
 	%D%/corpus/request/query \
 	%D%/corpus/request/range
+include tests/fuzz/runtime.mk

@@ -1,0 +1,23 @@
+# Fuzz targets of runtime/.
+if FUZZERS
+runtime_fuzz_libs = runtime/exec/librt.a runtime/tensor/libtensor.a runtime/program/libprogram.a runtime/base/libbase.a \
+	-lm -lpthread
+check_PROGRAMS += %D%/fuzz_program_text %D%/fuzz_program_binary %D%/fuzz_npy %D%/fuzz_pb
+%C%_fuzz_program_text_SOURCES = %D%/fuzz_program_text.c
+%C%_fuzz_program_text_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+%C%_fuzz_program_text_LDADD = $(runtime_fuzz_libs)
+%C%_fuzz_program_binary_SOURCES = %D%/fuzz_program_binary.c
+%C%_fuzz_program_binary_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+%C%_fuzz_program_binary_LDADD = $(runtime_fuzz_libs)
+%C%_fuzz_npy_SOURCES = %D%/fuzz_npy.c
+%C%_fuzz_npy_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+%C%_fuzz_npy_LDADD = $(runtime_fuzz_libs)
+%C%_fuzz_pb_SOURCES = %D%/fuzz_pb.c
+%C%_fuzz_pb_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+%C%_fuzz_pb_LDADD = $(runtime_fuzz_libs)
+endif
+EXTRA_DIST += \
+	%D%/corpus/program_text/every-line %D%/corpus/program_text/data-symbol \
+	%D%/corpus/program_binary/every-line %D%/corpus/program_binary/data-symbol \
+	%D%/corpus/npy/floats.npy %D%/corpus/npy/scalar.npy \
+	%D%/corpus/pb/raw %D%/corpus/pb/typed %D%/corpus/pb/strings %D%/corpus/pb/half
