@@ -87,11 +87,11 @@ lth_value_id lth_up_floats(struct lth_importer *importer, const struct lth_draft
 /* ---- nodes ---- */
 
 /* A draft of another operator in its newest form. */
-static enum lth_code emit(struct lth_importer *importer, const struct lth_draft *draft, const char *op,
+static enum lth_code emit(struct lth_importer *importer, const struct lth_draft *draft, const char *name, const char *op,
 			  const lth_value_id *inputs, uint32_t num_inputs, const struct lth_attr *attrs,
 			  uint32_t num_attrs, lth_value_id output)
 {
-	struct lth_draft other = {.domain = "", .op = op, .name = draft->name, .version = INT64_MAX,
+	struct lth_draft other = {.domain = "", .op = op, .name = name, .version = INT64_MAX,
 				  .region = draft->region};
 	bool ok = lth_draft_output(importer, &other, output);
 	for (uint32_t i = 0; i < num_inputs && ok; i++)
@@ -109,7 +109,8 @@ enum lth_code lth_up_emit(struct lth_importer *importer, const struct lth_draft 
 	lth_value_id value = name ? lth_graph_value(importer->graph, name, NULL) : LTH_NONE;
 	if (value == LTH_NONE)
 		return lth_importer_memory(importer);
-	enum lth_code code = emit(importer, draft, op, inputs, num_inputs, attrs, num_attrs, value);
+	enum lth_code code = emit(importer, draft, importer->graph->values[value].name, op, inputs, num_inputs, attrs,
+				  num_attrs, value);
 	if (code == LTH_OK)
 		*out = value; /* only now: it may be one of the inputs */
 	return code;
@@ -121,7 +122,7 @@ enum lth_code lth_up_finish(struct lth_importer *importer, struct lth_draft *dra
 {
 	lth_value_id output = draft->num_outputs ? draft->outputs[0] : LTH_NONE;
 	draft->op = NULL;
-	return emit(importer, draft, op, inputs, num_inputs, attrs, num_attrs, output);
+	return emit(importer, draft, draft->name, op, inputs, num_inputs, attrs, num_attrs, output);
 }
 
 /* ---- drafts ---- */

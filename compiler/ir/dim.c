@@ -112,6 +112,19 @@ uint32_t lth_dim_product_quotient(struct lth_dims *dims, uint32_t a, uint32_t b)
 	return j == y->count ? lth_dim_product_of_atoms(dims, atoms, count) : LTH_NONE;
 }
 
+void lth_dim_cancel_multiples(const struct lth_dims *dims, struct lth_dim_term *term,
+			      int64_t out_divisors[LTH_DIM_MAX_FACTORS])
+{
+	const struct lth_dim_product *product = &dims->products[term->product];
+	for (uint32_t k = 0; k < product->count; k++) {
+		const struct lth_dim_atom *atom = &dims->atoms[product->atoms[k]];
+		int64_t multiple = atom->op == LTH_EXPR_SYMBOL ? dims->symbols[atom->a].multiple : 1;
+		int64_t common = lth_dim_gcd(multiple, term->weight);
+		out_divisors[k] = multiple / common;
+		term->weight /= common;
+	}
+}
+
 /* ---- sums ---- */
 
 void lth_dim_sum_add_term(struct lth_dims *dims, struct lth_dim_sum *sum, int64_t weight, uint32_t product)

@@ -5,7 +5,7 @@
 
 #include "runtime/base/checked.h"
 
-static int64_t gcd(int64_t a, int64_t b)
+int64_t lth_dim_gcd(int64_t a, int64_t b)
 {
 	uint64_t x = a < 0 ? 0 - (uint64_t)a : (uint64_t)a, y = b < 0 ? 0 - (uint64_t)b : (uint64_t)b;
 	while (y) {
@@ -48,7 +48,7 @@ static int64_t common_factor(const struct lth_dim_sum *sum, int64_t divisor)
 	int64_t factor = divisor;
 	for (uint32_t i = 0; i < sum->count; i++)
 		if (sum->terms[i].product != 0)
-			factor = gcd(factor, sum->terms[i].weight);
+			factor = lth_dim_gcd(factor, sum->terms[i].weight);
 	return factor;
 }
 
@@ -261,7 +261,7 @@ static int64_t atom_factor(const struct lth_dims *dims, uint32_t id)
 	for (int side = 0; side < 2; side++) {
 		const struct lth_dim_node *node = &dims->nodes[side ? atom->b : atom->a];
 		for (uint32_t i = 0; i < node->count; i++)
-			factor = gcd(factor, node->terms[i].weight);
+			factor = lth_dim_gcd(factor, node->terms[i].weight);
 	}
 	return factor ? factor : 1;
 }
@@ -279,7 +279,7 @@ int64_t lth_dim_known_factor(const struct lth_dims *dims, lth_dim a)
 			if (lth_mul_i64(term, atom_factor(dims, product->atoms[k]), &more))
 				term = more;
 		}
-		factor = gcd(factor, term);
+		factor = lth_dim_gcd(factor, term);
 	}
 	return factor ? factor : 1;
 }

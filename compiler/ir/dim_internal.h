@@ -107,6 +107,9 @@ uint32_t lth_dim_product_of(struct lth_dims *dims, uint32_t a, uint32_t b); /* L
 uint32_t lth_dim_product_of_atoms(struct lth_dims *dims, const uint32_t *atoms, uint32_t count);
 /* a / b for products; LTH_NONE when b does not divide a. */
 uint32_t lth_dim_product_quotient(struct lth_dims *dims, uint32_t a, uint32_t b);
+/* How a term shows its symbols: factor k is the symbol divided by out_divisors[k]; the weight loses what cancels. */
+void lth_dim_cancel_multiples(const struct lth_dims *dims, struct lth_dim_term *term,
+			      int64_t out_divisors[LTH_DIM_MAX_FACTORS]);
 lth_dim lth_dim_from_atom(struct lth_dims *dims, const struct lth_dim_atom *atom);
 /* dim_order.c: structural order, <0, 0, >0; the greater product stands first in a sum */
 int lth_dim_compare_products(const struct lth_dims *dims, uint32_t a, uint32_t b);
@@ -120,6 +123,8 @@ void lth_dim_table_put(struct lth_dim_table *table, uint64_t hash, uint32_t id);
 void lth_dim_sum_bounds(struct lth_dims *dims, const struct lth_dim_sum *sum, int64_t *out_min, int64_t *out_max);
 void lth_dim_atom_bounds(const struct lth_dims *dims, struct lth_dim_atom *atom);
 int64_t lth_dim_saturating_mul(int64_t a, int64_t b);
+/* dim_divide.c */
+int64_t lth_dim_gcd(int64_t a, int64_t b);
 /* dim_eval.c: a fresh stamp over all atoms and reals; NULL when the arena is exhausted */
 struct lth_dim_memo *lth_dim_memo_begin(const struct lth_dims *dims);
 bool lth_dim_memo_eval(const struct lth_dims *dims, struct lth_dim_memo *memo, lth_dim a, const int64_t *symbols, int64_t *out);

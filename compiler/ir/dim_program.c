@@ -1,5 +1,5 @@
-/* Dimensions as expressions of a program. A program's symbol holds the whole value; an atom of a symbol with a multiple
- * is the symbol divided by it, which cancels against weights wherever possible. */
+/* Dimensions as expressions of a program. A program's symbol holds the whole value; the atom of a symbol with a multiple
+ * is the symbol divided by it, less what cancels against the weight. */
 #include "compiler/ir/dim_internal.h"
 
 #include <string.h>
@@ -39,9 +39,12 @@ static uint32_t emit_real(struct emitter *emitter, lth_real id)
 	return emitter->reals[id] = result;
 }
 
-static uint32_t emit_symbol(struct emitter *emitter, uint32_t number)
+static uint32_t emit_symbol(struct emitter *emitter, uint32_t number, int64_t divisor)
 {
-	return lth_program_expr(emitter->program, LTH_EXPR_SYMBOL, emitter->symbol_map[number], 0, 0);
+	uint32_t symbol = lth_program_expr(emitter->program, LTH_EXPR_SYMBOL, emitter->symbol_map[number], 0, 0);
+	if (divisor == 1)
+		return symbol;
+	return apply(emitter, LTH_EXPR_FLOORDIV, symbol, lth_program_const(emitter->program, divisor));
 }
 
 static uint32_t emit_atom(struct emitter *emitter, uint32_t id)
@@ -50,13 +53,7 @@ static uint32_t emit_atom(struct emitter *emitter, uint32_t id)
 	uint32_t result;
 	if (emitter->atoms[id] != LTH_NONE)
 		return emitter->atoms[id];
-	if (atom->op == LTH_EXPR_SYMBOL) {
-		int64_t multiple = emitter->dims->symbols[atom->a].multiple;
-		result = emit_symbol(emitter, atom->a);
-		if (multiple > 1)
-			result = apply(emitter, LTH_EXPR_FLOORDIV, result,
-				       lth_program_const(emitter->program, multiple));
-	} else if (atom->op == LTH_EXPR_TOINT) {
+	if (atom->op == LTH_EXPR_TOINT) {
 		result = apply(emitter, LTH_EXPR_TOINT, emit_real(emitter, atom->a), 0);
 	} else {
 		uint32_t a = emit_dim(emitter, atom->a);
@@ -69,12 +66,12 @@ static uint32_t emit_term(struct emitter *emitter, struct lth_dim_term term)
 {
 	const struct lth_dim_product *product = &emitter->dims->products[term.product];
 	uint32_t result = LTH_NONE;
+	int64_t divisors[LTH_DIM_MAX_FACTORS];
+	lth_dim_cancel_multiples(emitter->dims, &term, divisors);
 	for (uint32_t k = 0; k < product->count; k++) {
 		const struct lth_dim_atom *atom = &emitter->dims->atoms[product->atoms[k]];
-		int64_t multiple = atom->op == LTH_EXPR_SYMBOL ? emitter->dims->symbols[atom->a].multiple : 1;
-		bool cancels = multiple > 1 && term.weight % multiple == 0;
-		uint32_t factor = cancels ? emit_symbol(emitter, atom->a) : emit_atom(emitter, product->atoms[k]);
-		term.weight = cancels ? term.weight / multiple : term.weight;
+		uint32_t factor = atom->op == LTH_EXPR_SYMBOL ? emit_symbol(emitter, atom->a, divisors[k])
+							      : emit_atom(emitter, product->atoms[k]);
 		result = result == LTH_NONE ? factor : apply(emitter, LTH_EXPR_MUL, result, factor);
 	}
 	uint32_t weight = lth_program_const(emitter->program, term.weight);

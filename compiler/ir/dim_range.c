@@ -321,13 +321,9 @@ enum lth_truth lth_dim_equal(struct lth_dims *dims, lth_dim a, lth_dim b)
 		if (sum.terms[i].product == 0)
 			constant = weight;
 		else
-			while (weight != 0) { /* greatest common divisor */
-				int64_t remainder = weight == -1 ? 0 : factor % weight;
-				factor = weight;
-				weight = remainder;
-			}
+			factor = lth_dim_gcd(factor, weight);
 	}
-	bool never = !sum.failed && factor != 0 && factor != -1 && constant % factor != 0;
+	bool never = !sum.failed && factor != 0 && constant % factor != 0;
 	return never ? LTH_NO : at_most(dims, a, b, 0) && at_most(dims, b, a, 0) ? LTH_YES : LTH_UNKNOWN;
 }
 

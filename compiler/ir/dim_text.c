@@ -62,15 +62,14 @@ static void print_real(const struct lth_dims *dims, lth_real id, struct lth_buf 
 	lth_buf_putc(out, ')');
 }
 
-static void print_atom(const struct lth_dims *dims, const struct lth_dim_atom *atom, struct lth_buf *out)
+/* An atom; of a symbol, the symbol divided by `divisor`. */
+static void print_atom(const struct lth_dims *dims, const struct lth_dim_atom *atom, int64_t divisor, struct lth_buf *out)
 {
 	if (atom->op == LTH_EXPR_SYMBOL) {
-		const struct lth_dim_symbol *symbol = &dims->symbols[atom->a];
-		if (symbol->multiple > 1)
-			lth_buf_puts(out, "floordiv(");
-		lth_text_symbol(out, symbol->name);
-		if (symbol->multiple > 1)
-			lth_buf_printf(out, ", %" PRId64 ")", symbol->multiple);
+		lth_buf_puts(out, divisor > 1 ? "floordiv(" : "");
+		lth_text_symbol(out, dims->symbols[atom->a].name);
+		if (divisor > 1)
+			lth_buf_printf(out, ", %" PRId64 ")", divisor);
 		return;
 	}
 	lth_buf_puts(out, lth_expr_text(atom->op));
@@ -85,30 +84,20 @@ static void print_atom(const struct lth_dims *dims, const struct lth_dim_atom *a
 	lth_buf_putc(out, ')');
 }
 
-static void print_term(const struct lth_dims *dims, uint64_t weight, uint32_t product_id, struct lth_buf *out)
+static void print_term(const struct lth_dims *dims, struct lth_dim_term term, struct lth_buf *out)
 {
-	const struct lth_dim_product *product = &dims->products[product_id];
-	bool whole[LTH_DIM_MAX_FACTORS] = {false};
-	for (uint32_t k = 0; k < product->count; k++) { /* multiples that cancel show the symbol itself */
-		const struct lth_dim_atom *atom = &dims->atoms[product->atoms[k]];
-		if (atom->op != LTH_EXPR_SYMBOL)
-			continue;
-		uint64_t multiple = (uint64_t)dims->symbols[atom->a].multiple;
-		whole[k] = weight % multiple == 0;
-		weight = whole[k] ? weight / multiple : weight;
-	}
+	const struct lth_dim_product *product = &dims->products[term.product];
+	int64_t divisors[LTH_DIM_MAX_FACTORS];
+	lth_dim_cancel_multiples(dims, &term, divisors);
+	uint64_t weight = term.weight < 0 ? 0 - (uint64_t)term.weight : (uint64_t)term.weight;
 	bool first = product->count != 0 && weight == 1;
 	if (!first)
 		lth_buf_printf(out, "%" PRIu64, weight);
 	for (uint32_t k = 0; k < product->count; k++) {
-		const struct lth_dim_atom *atom = &dims->atoms[product->atoms[k]];
 		if (!first)
 			lth_buf_putc(out, '*');
 		first = false;
-		if (whole[k])
-			lth_text_symbol(out, dims->symbols[atom->a].name);
-		else
-			print_atom(dims, atom, out);
+		print_atom(dims, &dims->atoms[product->atoms[k]], divisors[k], out);
 	}
 }
 
@@ -127,8 +116,7 @@ void lth_dim_print(const struct lth_dims *dims, lth_dim a, struct lth_buf *out)
 			lth_buf_puts(out, weight < 0 ? " - " : " + ");
 		else if (weight < 0)
 			lth_buf_putc(out, '-');
-		uint64_t size = weight < 0 ? 0 - (uint64_t)weight : (uint64_t)weight;
-		print_term(dims, size, node->terms[i].product, out);
+		print_term(dims, node->terms[i], out);
 	}
 }
 

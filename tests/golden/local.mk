@@ -4,3 +4,4 @@ LT_LOG_COMPILER = $(SHELL) $(srcdir)/%D%/run-golden
 AM_TESTS_ENVIRONMENT += LATHE_OPT='$(abs_top_builddir)/compiler/lathe-opt$(EXEEXT)'; export LATHE_OPT;
 EXTRA_DIST += %D%/run-golden
 include tests/golden/passes/local.mk
+include tests/golden/import/local.mk
