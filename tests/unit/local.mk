@@ -1,4 +1,5 @@
 # Unit tests with check. A test program is one file named after what it tests.
+include tests/unit/codegen.mk
 include tests/unit/templates.mk
 check_PROGRAMS += %D%/test_base
 %C%_test_base_SOURCES = %D%/test_base.c

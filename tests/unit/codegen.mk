@@ -1,0 +1,16 @@
+# Tests of loop IR, code generation and emission.
+lth_codegen_test_libs = compiler/codegen/libcodegen.a compiler/emit/libemit.a compiler/lower/liblower.a compiler/ir/libir.a \
+	runtime/program/libprogram.a runtime/base/libsha256.a runtime/base/libbase.a $(CHECK_LIBS) $(CRYPTO_LIBS) \
+	$(LLVM_LIBS) -lpthread -ldl -lm
+check_PROGRAMS += %D%/test_codegen
+%C%_test_codegen_SOURCES = %D%/test_codegen.c %D%/kernels.c %D%/kernels.h %D%/loop_random.c %D%/loop_random.h
+%C%_test_codegen_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+%C%_test_codegen_LDADD = $(lth_codegen_test_libs)
+EXTRA_%C%_test_codegen_DEPENDENCIES = runtime/exec/rt-so.o runtime/exec/rt-exe.o
+TESTS += %D%/test_codegen
+check_PROGRAMS += %D%/test_loop
+%C%_test_loop_SOURCES = %D%/test_loop.c %D%/loop_random.c %D%/loop_random.h
+%C%_test_loop_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+%C%_test_loop_LDADD = compiler/lower/liblower.a compiler/ir/libir.a runtime/program/libprogram.a runtime/base/libbase.a \
+	$(CHECK_LIBS) -lm
+TESTS += %D%/test_loop
