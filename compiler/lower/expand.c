@@ -115,6 +115,8 @@ static lth_lv round_to_code(struct lth_loop_fn *fn, enum lth_dtype narrow, lth_l
 	lth_lv plain = both(fn, all, u32(fn, 0x7fffffff)), is_nan = less(fn, u32(fn, 0x7f800000), plain);
 	if (narrow == LTH_DTYPE_F8E8M0) {
 		lth_lv up = add(fn, shift_right(fn, plain, 23), both(fn, shift_right(fn, plain, 22), u32(fn, 1)));
+		lth_lv low = lth_loop_cast(fn, at_least(fn, plain, u32(fn, 0x600000)), LTH_DTYPE_U32);
+		up = pick(fn, less(fn, plain, u32(fn, 0x800000)), low, up);
 		return pick(fn, at_least(fn, plain, u32(fn, 0x7f800000)), u32(fn, 255), up);
 	}
 	lth_lv sign = shift_left(fn, shift_right(fn, all, 31), bits);

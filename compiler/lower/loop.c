@@ -380,8 +380,10 @@ lth_lv lth_loop_extract(struct lth_loop_fn *fn, lth_lv a, unsigned lane)
 		return a;
 	if (x->op == LTH_LOOP_SPLAT)
 		return x->a;
-	if (x->op == LTH_LOOP_RAMP)
-		return lth_loop_op2(fn, LTH_SCALAR_ADD, x->a, lth_loop_i64(fn, lane));
+	if (x->op == LTH_LOOP_RAMP) {
+		lth_lv first = x->a;
+		return lth_loop_op2(fn, LTH_SCALAR_ADD, first, lth_loop_i64(fn, lane));
+	}
 	struct lth_loop_instr instr = instr_of(LTH_LOOP_EXTRACT, x->dtype, 1);
 	instr.a = a;
 	instr.i = lane;
@@ -392,12 +394,14 @@ lth_lv lth_loop_shuffle(struct lth_loop_fn *fn, lth_lv a, lth_lv b, const uint32
 {
 	const struct lth_loop_instr *x = lth_loop_get(fn, a), *y = lth_loop_get(fn, b);
 	LTH_LOOP_REQUIRE(fn, x->dtype == y->dtype && x->lanes == y->lanes && count >= 1 && count <= LTH_MAX_LANES);
+	if (!lth_arena_ok(fn->arena))
+		return 0;
 	unsigned source = x->lanes;
 	if (count == 1)
 		return lanes[0] < source ? lth_loop_extract(fn, a, lanes[0]) :
 					   lth_loop_extract(fn, b, lanes[0] - source);
-	if (x->op == LTH_LOOP_SPLAT && a == b)
-		return lth_loop_splat(fn, x->a, count);
+	if (a == b && (x->op == LTH_LOOP_SPLAT || source == 1))
+		return lth_loop_splat(fn, source == 1 ? a : x->a, count);
 	bool identity = count == source;
 	for (unsigned k = 0; k < count; k++) {
 		LTH_LOOP_REQUIRE(fn, lanes[k] < 2 * source);
@@ -405,10 +409,15 @@ lth_lv lth_loop_shuffle(struct lth_loop_fn *fn, lth_lv a, lth_lv b, const uint32
 	}
 	if (identity)
 		return a;
-	if (source == 1) /* two scalars side by side: work on vectors of two */
-		return lth_loop_shuffle(fn, lth_loop_splat(fn, a, 2), lth_loop_splat(fn, b, 2),
-					(const uint32_t[]){lanes[0] * 2, count > 1 ? lanes[1] * 2 : 0}, count);
-	struct lth_loop_instr instr = instr_of(LTH_LOOP_SHUFFLE, x->dtype, count);
+	uint32_t doubled[LTH_MAX_LANES];
+	if (source == 1) { /* of two scalars: of vectors of two */
+		for (unsigned k = 0; k < count; k++)
+			doubled[k] = lanes[k] * 2;
+		a = lth_loop_splat(fn, a, 2);
+		b = lth_loop_splat(fn, b, 2);
+		lanes = doubled;
+	}
+	struct lth_loop_instr instr = instr_of(LTH_LOOP_SHUFFLE, lth_loop_get(fn, a)->dtype, count);
 	instr.a = a;
 	instr.b = b;
 	instr.count = count;
@@ -438,8 +447,10 @@ lth_lv lth_loop_offset(struct lth_loop_fn *fn, lth_lv pointer, lth_lv elements, 
 	if (n->op == LTH_LOOP_CONST && n->i == 0)
 		return pointer;
 	if (n->op == LTH_LOOP_CONST && p->op == LTH_LOOP_OFFSET && p->memory == memory &&
-	    lth_loop_get(fn, p->b)->op == LTH_LOOP_CONST)
-		return lth_loop_offset(fn, p->a, lth_loop_op2(fn, LTH_SCALAR_ADD, p->b, elements), memory);
+	    lth_loop_get(fn, p->b)->op == LTH_LOOP_CONST) {
+		lth_lv base = p->a, sum = lth_loop_op2(fn, LTH_SCALAR_ADD, p->b, elements);
+		return lth_loop_offset(fn, base, sum, memory);
+	}
 	struct lth_loop_instr instr = instr_of(LTH_LOOP_OFFSET, LTH_POINTER_TYPE, 1);
 	instr.a = pointer;
 	instr.b = elements;
@@ -490,8 +501,10 @@ lth_lv lth_loop_gather(struct lth_loop_fn *fn, lth_lv pointer, lth_lv index, enu
 	unsigned lanes = x->lanes;
 	if (lanes == 1)
 		return lth_loop_load(fn, lth_loop_offset(fn, pointer, index, memory), memory, 1, mask);
-	if (x->op == LTH_LOOP_RAMP)
-		return lth_loop_load(fn, lth_loop_offset(fn, pointer, x->a, memory), memory, lanes, mask);
+	if (x->op == LTH_LOOP_RAMP) {
+		lth_lv first = x->a;
+		return lth_loop_load(fn, lth_loop_offset(fn, pointer, first, memory), memory, lanes, mask);
+	}
 	struct lth_loop_instr instr = access(fn, LTH_LOOP_GATHER, pointer, memory, lanes, mask);
 	instr.b = index;
 	return lth_loop_append(fn, &instr);

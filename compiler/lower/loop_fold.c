@@ -172,7 +172,7 @@ static lth_lv fold_unary(struct lth_loop_fn *fn, enum lth_scalar_op op, enum lth
 {
 	if ((op == LTH_SCALAR_CAST || op == LTH_SCALAR_BITCAST) && result == a.dtype)
 		return a.value;
-	const struct lth_loop_instr *inner = lth_loop_get(fn, a.value);
+	struct lth_loop_instr inner_copy = *lth_loop_get(fn, a.value), *inner = &inner_copy;
 	if (inner->op != LTH_LOOP_OP || inner->scalar != op)
 		return LTH_LV_NONE;
 	switch (op) {

@@ -82,6 +82,8 @@ static uint32_t round_e8m0(float value)
 	uint32_t bits = float_bits(value) & 0x7fffffffu, exponent = bits >> 23;
 	if (exponent == 255)
 		return 255;
+	if (exponent == 0) /* the code 0 is 2^-127, a denormal of f32 */
+		return bits >= 0x600000;
 	return exponent + (bits >> 22 & 1);
 }
 

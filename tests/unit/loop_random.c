@@ -56,6 +56,8 @@ static void keep(struct maker *m, lth_lv value)
 
 static lth_lv any(struct maker *m, uint32_t kind)
 {
+	if (m->count[kind] == 0) /* only when memory ran out */
+		return 0;
 	/* The newest are the most interesting. */
 	uint32_t count = m->count[kind], back = below(m, 4) ? below(m, count < 6 ? count : 6) : below(m, count);
 	return m->pool[kind][count - 1 - back];
@@ -256,6 +258,8 @@ struct lth_loop_fn *random_function(struct lth_arena *arena, uint64_t seed, stru
 {
 	static const unsigned lane_counts[] = {1, 2, 4, 8, 16, 16, 32, 3, 24};
 	struct maker maker = {.fn = lth_loop_create(arena, 2), .state = lth_hash_u64(seed, 7), .options = options}, *m = &maker;
+	if (!m->fn)
+		return NULL;
 	for (uint32_t type = 0; type < random_num_types; type++) {
 		lth_loop_add_pointer(m->fn, random_types[type], false);
 		lth_loop_add_pointer(m->fn, random_types[type], true);

@@ -12,7 +12,8 @@ struct random_options {
 };
 
 /* A function over units [begin, end) within [0, RANDOM_UNITS). Its pointers are in turn an input and an output of each
- * memory type of test_memory_types; ints: 0 is a small number, 1 a lane count. */
+ * memory type of test_memory_types; ints: 0 is a small number, 1 a lane count.
+ * NULL or of no meaning when the arena is exhausted. */
 struct lth_loop_fn *random_function(struct lth_arena *arena, uint64_t seed, struct random_options options);
 
 extern const enum lth_dtype random_types[];
