@@ -14,3 +14,8 @@ check_PROGRAMS += %D%/test_loop
 %C%_test_loop_LDADD = compiler/lower/liblower.a compiler/ir/libir.a runtime/program/libprogram.a runtime/base/libbase.a \
 	$(CHECK_LIBS) -lm
 TESTS += %D%/test_loop
+check_PROGRAMS += %D%/test_vmath
+%C%_test_vmath_SOURCES = %D%/test_vmath.c %D%/kernels.c %D%/kernels.h
+%C%_test_vmath_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+%C%_test_vmath_LDADD = $(lth_codegen_test_libs)
+TESTS += %D%/test_vmath
