@@ -267,3 +267,46 @@ static enum lth_code expand_dynamic_quantize(struct lth_infer *infer)
 }
 
 const struct lth_op_impl lth_impl_dynamic_quantize = {.expand = expand_dynamic_quantize};
+
+/* ---- CausalConvWithState ---- */
+
+/* The input behind the state (or zeros) is convolved channel by channel; its end is the next state. */
+static enum lth_code expand_causal_conv(struct lth_infer *infer)
+{
+	enum { INPUT, WEIGHT, BIAS, STATE };
+	int64_t channels, taps, two = 2, far = INT64_MAX;
+	enum lth_code code = lth_infer_need_rank(infer, INPUT, 3, 3);
+	if (!code)
+		code = lth_infer_need_rank(infer, WEIGHT, 3, 3);
+	if (code)
+		return code;
+	lth_value_id in[STATE + 1];
+	for (uint32_t i = 0; i <= STATE; i++)
+		in[i] = lth_node_input(infer->node, i);
+	bool activates = !lth_op_string_is(infer->node, "activation", "none");
+	if (!lth_dim_is_const(infer->dims, lth_infer_dim(infer, WEIGHT, 0), &channels) ||
+	    !lth_dim_is_const(infer->dims, lth_infer_dim(infer, WEIGHT, 2), &taps) || taps < 1)
+		return lth_infer_unsupported(infer, "give the weights a fixed shape", "%s has shape %s",
+					     lth_infer_input_text(infer, WEIGHT),
+					     lth_infer_shape_text(infer, lth_infer_type(infer, WEIGHT)));
+	lth_value_id padded;
+	if (in[STATE] != LTH_NONE) {
+		const struct lth_attr axis = {.name = "axis", .kind = LTH_ATTR_INT, .count = 1, .i = 2};
+		padded = lth_build(infer, LTH_OP_ID_Concat, (lth_value_id[]){in[STATE], in[INPUT]}, 2, &axis, 1);
+	} else {
+		const int64_t pads[] = {0, 0, taps - 1, 0, 0, 0};
+		padded = lth_build2(infer, LTH_OP_ID_Pad, in[INPUT], lth_build_ints(infer, pads, 6));
+	}
+	const struct lth_attr group = {.name = "group", .kind = LTH_ATTR_INT, .count = 1, .i = channels};
+	lth_value_id y = lth_build(infer, LTH_OP_ID_Conv, (lth_value_id[]){padded, in[WEIGHT], in[BIAS]}, 3, &group, 1);
+	lth_build_output(infer, 0, activates ? lth_build1(infer, LTH_OP_ID_Swish, y) : y);
+	if (!lth_build_wants(infer, 1))
+		return LTH_OK;
+	const int64_t keep = 1 - taps; /* the last taps - 1; from the end on when there is only one tap */
+	lth_value_id start = lth_build_ints(infer, taps > 1 ? &keep : &far, 1), end = lth_build_ints(infer, &far, 1);
+	lth_value_id slice[] = {padded, start, end, lth_build_ints(infer, &two, 1)};
+	lth_build_output(infer, 1, lth_build(infer, LTH_OP_ID_Slice, slice, 4, NULL, 0));
+	return LTH_OK;
+}
+
+const struct lth_op_impl lth_impl_causal_conv = {.expand = expand_causal_conv};

@@ -1,4 +1,5 @@
-/* Reading by index: Gather, GatherElements, GatherND. An index out of range is an error of the run. */
+/* Reading by index: Gather, GatherElements, GatherND; and TensorScatter, where each element knows which update it gets.
+ * An index out of range is an error of the run. */
 #include "compiler/ops/family.h"
 
 #include <string.h>
@@ -157,3 +158,48 @@ static lth_sx gather_nd_element(struct lth_lower *lower, const struct lth_node *
 }
 
 const struct lth_op_impl lth_impl_gather_nd = {.infer = infer_gather_nd, .element = gather_nd_element};
+
+/* ---- TensorScatter ---- */
+
+static enum lth_code infer_tensor_scatter(struct lth_infer *infer)
+{
+	const struct lth_type *cache = lth_infer_type(infer, 0), *update = lth_infer_type(infer, 1);
+	uint32_t axis;
+	enum lth_code code = lth_infer_axis(infer, lth_op_int(infer->node, "axis"), cache->rank, &axis);
+	if (!code && axis == 0)
+		code = lth_infer_reject(infer, "an axis behind the batch", "axis 0");
+	if (!code)
+		code = lth_infer_need_rank(infer, 1, cache->rank, cache->rank);
+	for (uint32_t i = 0; !code && i < cache->rank; i++)
+		code = lth_infer_require(infer, i == axis ? LTH_REL_LE : LTH_REL_EQ, update->dims[i], cache->dims[i],
+					 "an update of the cache's shape, no longer along the axis");
+	if (!code && lth_infer_type(infer, 2)) {
+		code = lth_infer_need_rank(infer, 2, 1, 1);
+		if (!code)
+			code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, 2, 0), cache->dims[0],
+						 "one place a batch entry");
+	}
+	return code ? code : lth_infer_like(infer, 0, 0);
+}
+
+static lth_sx tensor_scatter_element(struct lth_lower *lower, const struct lth_node *node, uint32_t output,
+				     const lth_sx *index)
+{
+	(void)output;
+	struct lth_sx_pool *pool = lth_lower_pool(lower);
+	uint32_t rank = lth_rank(lower, node->inputs[0]);
+	int64_t given = lth_op_int(node, "axis");
+	uint32_t axis = (uint32_t)(given < 0 ? given + rank : given);
+	lth_sx at[LTH_MAX_RANK], place = index[axis], length = lth_extent(lower, node->inputs[1], (int32_t)axis);
+	memcpy(at, index, rank * sizeof(*at));
+	if (lth_node_input(node, 2) != LTH_NONE)
+		place = lth_sub(pool, place, lth_read(lower, node->inputs[2], index));
+	if (lth_op_string_is(node, "mode", "circular"))
+		place = lth_modulo(pool, place, lth_extent(lower, node->inputs[0], (int32_t)axis));
+	at[axis] = lth_safe_index(pool, place, length);
+	lth_sx updated = lth_in_range(pool, place, lth_sx_int(pool, 0), length);
+	lth_sx fresh = lth_read(lower, node->inputs[1], at);
+	return lth_sx_select(pool, updated, fresh, lth_read(lower, node->inputs[0], index));
+}
+
+const struct lth_op_impl lth_impl_tensor_scatter = {.infer = infer_tensor_scatter, .element = tensor_scatter_element};

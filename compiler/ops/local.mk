@@ -7,6 +7,7 @@ noinst_LIBRARIES += %D%/libops.a
 	%D%/family.h \
 	%D%/elementwise.c %D%/elementwise_contents.c \
 	%D%/activation.c \
+	%D%/attention.c \
 	%D%/cast.c \
 	%D%/quantize.c \
 	%D%/random.c %D%/random.h \
