@@ -1,12 +1,14 @@
-/* AlterOpLayout: gives every value an order of axes in memory. One walk from inputs to outputs: convolution and pooling
- * get channels innermost, what follows them keeps that order, transposes and reshapes choose the order in which they
- * move nothing at all. Where a reader needs another order than the value has, a LayoutCopy is put between (one for all
- * readers of the region); constants are turned once, here. Inputs and outputs of the model and of regions are row-major.
+/* AlterOpLayout: gives every value an order of axes in memory. One walk from inputs to outputs: convolution and
+ * pooling get channels innermost, what follows them keeps that order, transposes and reshapes choose the order in
+ * which they move nothing at all. Where a reader needs another order than the value has, a LayoutCopy is put between
+ * (one for all readers of the region); constants are turned once, here. Inputs and outputs of the model and of regions
+ * are row-major.
  *
  * Two exceptions save copies. A convolution reads planes in place when there are at most four channels: that is how
  * images arrive. A matrix product whose result is transposed on the way writes it in the transposed order.
  *
- * Legal once nothing that asks for the model's own order of bytes comes behind; exact. Thread rule: as the graph's. */
+ * Legal once nothing that asks for the model's own order of bytes comes behind; exact. Thread rule: as the graph's.
+ */
 #include "compiler/passes/pass.h"
 
 #include "compiler/passes/layout.h"
@@ -89,7 +91,8 @@ static bool movable(const struct lth_graph *graph, const struct lth_type *type, 
 	       lth_dtype_bytes(type->dtype, 1, &count);
 }
 
-/* The constant's bytes in another order, as a constant of that layout; LTH_NONE if its elements cannot be moved here. */
+/* The constant's bytes in another order, as a constant of that layout; LTH_NONE if its elements cannot be moved here.
+ */
 static lth_value_id turned_constant(struct lth_rewrite *rewrite, lth_value_id from, const uint8_t *order)
 {
 	struct lth_graph *graph = rewrite->graph;

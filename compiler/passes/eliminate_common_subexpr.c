@@ -155,8 +155,8 @@ struct merger {
 	uint32_t *base, *contents_base; /* by region: entries that were there when the walk came in */
 };
 
-/* The walk visits a region's nodes between two nodes of the region around it: entries of a region that the walk has left
- * are dropped as soon as a node of another region is visited. */
+/* The walk visits a region's nodes between two nodes of the region around it: entries of a region that the walk has
+ * left are dropped as soon as a node of another region is visited. */
 static void follow_walk(struct merger *merger, const struct lth_graph *graph, lth_region_id region)
 {
 	if (merger->region == region)

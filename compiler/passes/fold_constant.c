@@ -1,8 +1,8 @@
-/* FoldConstant: what compile time can know becomes a constant. Three ways: a node whose outputs' contents inference knows
- * as numbers; a node all of whose inputs are constants, which lowering and the interpreter evaluate; an If whose condition
- * is known, whose arm takes its place. Results much larger than what they are made of stay computations (a broadcast
- * constant would only fill the executable), and so does what would take the interpreter long. Legal always; exact, since
- * kernels and interpreter agree. Thread rule: as the graph's. */
+/* FoldConstant: what compile time can know becomes a constant. Three ways: a node whose outputs' contents inference
+ * knows as numbers; a node all of whose inputs are constants, which lowering and the interpreter evaluate; an If whose
+ * condition is known, whose arm takes its place. Results much larger than what they are made of stay computations (a
+ * broadcast constant would only fill the executable), and so does what would take the interpreter long. Legal always;
+ * exact, since kernels and interpreter agree. Thread rule: as the graph's. */
 #include "compiler/passes/pass.h"
 
 #include "compiler/lower/evaluate.h"
@@ -112,7 +112,8 @@ static bool all_inputs_constant(const struct lth_graph *graph, const struct lth_
 
 /* An upper estimate of the elements that evaluating touches: for inner products and windows every output element may
  * read a whole slice of the weights. */
-static bool affordable(const struct lth_graph *graph, const struct lth_node *node, const struct lth_pass_context *context)
+static bool affordable(const struct lth_graph *graph, const struct lth_node *node,
+		       const struct lth_pass_context *context)
 {
 	int64_t in_elements = 1, in_bytes = 0, elements, bytes, work, most_out = 0;
 	for (uint32_t k = 0; k < node->num_inputs; k++) {

@@ -1,8 +1,8 @@
-/* FoldScaleAxis: a scale or an offset by channel behind a convolution or a matrix product goes into its constant weights
- * and bias: (W x + b) s + t is (W s) x + (b s + t). Batch normalisation, which inference writes as arithmetic by channel,
- * vanishes that way. Computed in double and rounded once a step; what is not finite stays as it is. Legal when weights,
- * bias and the channel's numbers are constants and nobody else reads the result in between; within rounding.
- * Thread rule: as the graph's. */
+/* FoldScaleAxis: a scale or an offset by channel behind a convolution or a matrix product goes into its constant
+ * weights and bias: (W x + b) s + t is (W s) x + (b s + t). Batch normalisation, which inference writes as arithmetic
+ * by channel, vanishes that way. Computed in double and rounded once a step; what is not finite stays as it is. Legal
+ * when weights, bias and the channel's numbers are constants and nobody else reads the result in between; within
+ * rounding. Thread rule: as the graph's. */
 #include "compiler/passes/pass.h"
 
 #include "compiler/passes/rewrite.h"

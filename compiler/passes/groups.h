@@ -18,9 +18,9 @@ struct lth_group {
 	uint32_t num_nodes, num_inputs, num_outputs;
 };
 
-/* All groups of one region after the other, those of region r at list[first[r]] .. list[first[r + 1] - 1], each region's
- * in an order in which producers precede readers and which is otherwise that of the nodes. Groups that nobody reads
- * (computations on shapes that compile time has done) are left out. */
+/* All groups of one region after the other, those of region r at list[first[r]] .. list[first[r + 1] - 1], each
+ * region's in an order in which producers precede readers and which is otherwise that of the nodes. Groups that nobody
+ * reads (computations on shapes that compile time has done) are left out. */
 struct lth_groups {
 	struct lth_group *list;
 	uint32_t count;

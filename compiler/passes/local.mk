@@ -6,6 +6,7 @@ noinst_LIBRARIES += %D%/libpasses.a
 	%D%/eliminate_common_subexpr.c \
 	%D%/fold_constant.c \
 	%D%/fold_scale_axis.c \
+	%D%/fuse.h %D%/fuse_graph.c \
 	%D%/fuse_ops.c %D%/fusion.def \
 	%D%/groups.c %D%/groups.h \
 	%D%/layout.c %D%/layout.h \

@@ -1,6 +1,6 @@
-/* The pass manager: selects passes by level and by name, runs them in the order of the table, and keeps the ledger: time,
- * nodes and the live bound before and after each. With `verify` a broken graph is reported together with the name of the
- * pass that broke it. Thread rule: see pass.h. */
+/* The pass manager: selects passes by level and by name, runs them in the order of the table, and keeps the ledger:
+ * time, nodes and the live bound before and after each. With `verify` a broken graph is reported together with the
+ * name of the pass that broke it. Thread rule: see pass.h. */
 #include "compiler/passes/pass.h"
 
 #include "runtime/base/io.h"

@@ -31,8 +31,8 @@ typedef void (*lth_visit_fn)(struct lth_rewrite *rewrite, lth_node_id node, void
 LTH_MUST_CHECK enum lth_code lth_rewrite_run(struct lth_graph *graph, lth_visit_fn visit, void *context,
 					     struct lth_diag *diag, uint32_t *out_changes);
 
-/* All readers of `from` (an output of the visited node) will read `to`. A node without used outputs is deleted. False if
- * there was nothing to change: an Identity of `to` that only regions read. */
+/* All readers of `from` (an output of the visited node) will read `to`. A node without used outputs is deleted. False
+ * if there was nothing to change: an Identity of `to` that only regions read. */
 bool lth_rewrite_replace(struct lth_rewrite *rewrite, lth_value_id from, lth_value_id to);
 
 /* A new node before the visited one, with one output whose type inference gives; named after the visited node and

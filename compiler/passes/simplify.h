@@ -14,8 +14,8 @@ typedef bool (*lth_simplify_fn)(struct lth_rewrite *rewrite, lth_node_id node);
 /* The node's outputs from the first become `to`; true. */
 bool lth_simplify_to(struct lth_rewrite *rewrite, lth_node_id node, lth_value_id to);
 
-/* Splits a node with two inputs into a constant of one number and the other input; of commutative operators the constant
- * may stand on either side, of others only on the right. */
+/* Splits a node with two inputs into a constant of one number and the other input; of commutative operators the
+ * constant may stand on either side, of others only on the right. */
 bool lth_split_number(const struct lth_rewrite *rewrite, const struct lth_node *node, lth_value_id *out_other,
 		      double *out_number);
 

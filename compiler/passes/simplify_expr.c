@@ -1,6 +1,7 @@
-/* SimplifyExpr: rewrites nodes into cheaper equal ones by the rows of simplify.def, from inputs to outputs, at each node
- * until no row applies. Rows are exact or change results by no more than rounding, for nan, infinities and signed zeros
- * too. Patterns that exporters write in pieces become the operators that have templates. Thread rule: as the graph's. */
+/* SimplifyExpr: rewrites nodes into cheaper equal ones by the rows of simplify.def, from inputs to outputs, at each
+ * node until no row applies. Rows are exact or change results by no more than rounding, for nan, infinities and signed
+ * zeros too. Patterns that exporters write in pieces become the operators that have templates. Thread rule: as the
+ * graph's. */
 #include "compiler/passes/pass.h"
 
 #include "compiler/passes/simplify.h"

@@ -240,8 +240,8 @@ bool simplify_norm_bias(struct lth_rewrite *rewrite, lth_node_id id)
 
 enum { MAX_FACTORS = 8 };
 
-/* A product as a list: constants multiplied together, and the other factors. Follows Mul and division by a number through
- * values that nobody else reads. */
+/* A product as a list: constants multiplied together, and the other factors. Follows Mul and division by a number
+ * through values that nobody else reads. */
 struct product {
 	double number;
 	lth_value_id factors[MAX_FACTORS];

@@ -1,6 +1,6 @@
-/* Properties of the graph passes on random graphs: whatever passes run, the graph stays well formed and its outputs keep
- * their values (computed by folding everything with constants for inputs); groups have one anchor at most, stand in an
- * order that works, and what they write has one shape. Seeds: LATHE_SEED, else fixed. */
+/* Properties of the graph passes on random graphs: whatever passes run, the graph stays well formed and its outputs
+ * keep their values (computed by folding everything with constants for inputs); groups have one anchor at most, stand in
+ * an order that works, and what they write has one shape. Seeds: LATHE_SEED, else fixed. */
 #include "compiler/passes/groups.h"
 #include "compiler/passes/layout.h"
 #include "compiler/passes/pass.h"
