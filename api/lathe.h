@@ -169,6 +169,7 @@ struct lathe_profile_entry {
 	uint64_t calls;
 	uint64_t ns;
 	uint64_t bytes; /* read and written by one call at the last shape */
+	uint64_t flops; /* of one call at the shape the model was planned for; 0: not known */
 };
 
 struct lathe_executable;

@@ -181,6 +181,8 @@ static void put_profile(const struct lth_exe *exe, struct lth_buf *out)
 		put_number(out, "calls", (int64_t)entries[i].calls);
 		lth_buf_putc(out, ',');
 		put_number(out, "bytes", (int64_t)entries[i].bytes);
+		lth_buf_putc(out, ',');
+		put_number(out, "flops", (int64_t)entries[i].flops);
 		lth_buf_putc(out, '}');
 	}
 	lth_buf_putc(out, ']');

@@ -71,6 +71,7 @@ enum lth_code lth_context_create(const struct lathe_executable *x, const struct 
 	c->arena_bytes = options->arena ? (int64_t)options->arena_bytes : 0;
 	c->pool = lth_pool_create();
 	c->outputs = lth_pool_create();
+	c->strings.pool = c->pool;
 	if (options->threads > 1)
 		c->threads = lth_threadpool_create(options->threads);
 	if (!c->pool || !c->outputs || (options->threads > 1 && !c->threads) ||
@@ -91,6 +92,7 @@ void lth_context_destroy(struct lathe_context **context)
 	if (!c)
 		return;
 	lth_threadpool_destroy(&c->threads);
+	lth_strings_free(&c->strings);
 	lth_pool_destroy(&c->pool);
 	lth_pool_destroy(&c->outputs);
 	if (c->own_arena)
@@ -323,6 +325,7 @@ enum lth_code lth_context_run(struct lathe_context *c, const struct lathe_tensor
 	if (code != LTH_OK)
 		return code;
 	c->profiler.last_run_allocations = 0;
+	lth_strings_reset(&c->strings);
 	lth_pool_reset_peak(c->pool);
 	code = execute(c, inputs, outputs, diag);
 	lth_interpret_cleanup(c);

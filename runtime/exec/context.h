@@ -7,6 +7,7 @@
 #include "runtime/exec/executable.h"
 #include "runtime/exec/pool.h"
 #include "runtime/exec/signature.h"
+#include "runtime/exec/strings.h"
 #include "runtime/kernels/builtin.h"
 #include "runtime/profiler.h"
 #include "runtime/threadpool.h"
@@ -25,6 +26,7 @@ struct lathe_context {
 	struct lth_threadpool *threads; /* NULL: the caller's only */
 	struct lth_pool *pool;
 	struct lth_pool *outputs; /* blocks of outputs for which the caller brought none: they are not the run's memory */
+	struct lth_strings strings; /* of the last run's string elements */
 	struct lth_profiler profiler;
 
 	char *arena;

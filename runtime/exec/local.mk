@@ -14,6 +14,7 @@ runtime_exec_sources = \
 	%D%/pool.c %D%/pool.h \
 	%D%/query.c %D%/query.h \
 	%D%/signature.c %D%/signature.h \
+	%D%/strings.c %D%/strings.h \
 	api/lathe.h \
 	runtime/kernels/builtin.c \
 	runtime/kernels/copy.c runtime/kernels/copy.h \

@@ -76,6 +76,7 @@ size_t lth_query_profile(const struct lathe_context *context, struct lathe_profi
 				.calls = profiler->calls[i],
 				.ns = profiler->ns[i],
 				.bytes = profiler->bytes[i],
+				.flops = (uint64_t)instr->flops,
 			};
 		count++;
 	}

@@ -32,6 +32,7 @@ struct lth_builtin_tensor {
 };
 
 struct lth_pool;
+struct lth_strings;
 struct lth_threadpool;
 
 struct lth_builtin_call {
@@ -40,6 +41,7 @@ struct lth_builtin_call {
 	const int64_t *ints;
 	const char *attributes;         /* "key=value;key=value", never NULL */
 	struct lth_pool *pool;          /* for temporaries: lth_pool_take and lth_pool_give (runtime/exec/pool.h) */
+	struct lth_strings *strings;    /* for bytes of string outputs: lth_strings_take (runtime/exec/strings.h) */
 	struct lth_threadpool *threads; /* NULL for one thread */
 	char message[192];              /* a kernel that fails may say here what it found */
 };

@@ -120,6 +120,7 @@ struct lth_instr {
 	const uint32_t *tensors; /* tensor ids; LTH_NONE for an absent optional operand; outputs first */
 	const uint32_t *ints;    /* expression ids */
 	uint32_t range, grain, scratch, scratch_bytes;
+	int64_t flops;              /* CALL: floating-point operations at the hints, for profiles; 0: not known */
 	enum lth_relation relation; /* GUARD: a == b, a <= b, a divides b */
 	const char *text; /* BUILTIN: attributes; GUARD: message */
 	const char *node; /* name of the graph node it came from, for errors and profiles; may be NULL */

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-static const char magic[8] = {'l', 't', 'h', 'p', 'r', 'o', 'g', 1}; /* the last is the version */
+static const char magic[8] = {'l', 't', 'h', 'p', 'r', 'o', 'g', 2}; /* the last is the version */
 
 struct codec {
 	struct lth_buf *out; /* writing; NULL when reading */
@@ -196,6 +196,7 @@ static void visit_instr(struct codec *c, struct lth_instr *instr)
 	visit_u32(c, &instr->grain);
 	visit_u32(c, &instr->scratch);
 	visit_u32(c, &instr->scratch_bytes);
+	visit_i64(c, &instr->flops);
 	VISIT_ENUM(c, instr->relation, enum lth_relation);
 	visit_text(c, &instr->text);
 	visit_text(c, &instr->node);
@@ -263,7 +264,7 @@ static void visit_program(struct codec *c, struct lth_program *program)
 	VISIT_ARRAY(c, program, storages, visit_storage, 36);
 	VISIT_ARRAY(c, program, tensors, visit_tensor, 20);
 	VISIT_ARRAY(c, program, kernels, visit_kernel, 16);
-	VISIT_ARRAY(c, program, instrs, visit_instr, 60);
+	VISIT_ARRAY(c, program, instrs, visit_instr, 68);
 	VISIT_ARRAY(c, program, inputs, visit_port, 8);
 	VISIT_ARRAY(c, program, outputs, visit_port, 8);
 	VISIT_ARRAY(c, program, orientations, visit_orientation, 12);

@@ -466,8 +466,10 @@ static bool operands_call(struct parser *p, struct lth_instr *instr)
 	    !take(p, "range") || !take_value(p, &instr->range) || !take(p, "grain") || !take_u32(p, &instr->grain) ||
 	    !take_optional(p, "scratch", &found))
 		return false;
-	return !found || (take_id(p, 's', p->program->num_storages, &instr->scratch) && take(p, "bytes") &&
-			  take_value(p, &instr->scratch_bytes));
+	if (found && (!take_id(p, 's', p->program->num_storages, &instr->scratch) || !take(p, "bytes") ||
+		      !take_value(p, &instr->scratch_bytes)))
+		return false;
+	return take_optional(p, "flops", &found) && (!found || take_int(p, &instr->flops));
 }
 
 static bool operands_builtin(struct parser *p, struct lth_instr *instr)

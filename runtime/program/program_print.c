@@ -242,10 +242,12 @@ static void print_call(struct printer *p, const struct lth_instr *instr)
 	lth_buf_puts(p->out, " range ");
 	put_value(p, instr->range);
 	lth_buf_printf(p->out, " grain %u", instr->grain);
-	if (instr->scratch == LTH_NONE)
-		return;
-	lth_buf_printf(p->out, " scratch s%u bytes ", instr->scratch);
-	put_value(p, instr->scratch_bytes);
+	if (instr->scratch != LTH_NONE) {
+		lth_buf_printf(p->out, " scratch s%u bytes ", instr->scratch);
+		put_value(p, instr->scratch_bytes);
+	}
+	if (instr->flops)
+		lth_buf_printf(p->out, " flops %lld", (long long)instr->flops);
 }
 
 static void print_operands(struct printer *p, const struct lth_instr *instr)

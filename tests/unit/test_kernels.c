@@ -1,6 +1,6 @@
 /* Unit tests of runtime/kernels: each C kernel by itself, against answers worked out by hand or by a plain loop. */
 #include "runtime/base/hash.h"
-#include "runtime/exec/pool.h"
+#include "runtime/exec/strings.h"
 #include "runtime/kernels/copy.h"
 #include "runtime/kernels/order.h"
 #include "runtime/threadpool.h"
@@ -361,6 +361,27 @@ START_TEST(pool_reuses_blocks_and_counts)
 }
 END_TEST
 
+START_TEST(strings_reuse_their_blocks)
+{
+	struct lth_strings strings = {.pool = pool};
+	for (int round = 0; round < 3; round++) {
+		char *first = NULL;
+		lth_strings_reset(&strings);
+		for (size_t bytes = 0; bytes < 200000; bytes = bytes * 2 + 1) {
+			char *text = lth_strings_take(&strings, bytes);
+			ck_assert_ptr_nonnull(text);
+			memset(text, round, bytes);
+			first = first ? first : text;
+			ck_assert(text == first || bytes == 0 || *first == round);
+		}
+		if (round)
+			ck_assert_uint_eq(lth_pool_counters(pool)->takes, lth_pool_counters(pool)->system_calls);
+	}
+	ck_assert_ptr_null(lth_strings_take(&strings, SIZE_MAX));
+	lth_strings_free(&strings);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("kernels");
@@ -376,6 +397,7 @@ int main(void)
 	tcase_add_test(tests, topk_of_random_rows);
 	tcase_add_test(tests, nms_as_the_specification_shows);
 	tcase_add_test(tests, keys_order_as_values_do);
+	tcase_add_test(tests, strings_reuse_their_blocks);
 	tcase_add_test(tests, pool_reuses_blocks_and_counts);
 	suite_add_tcase(suite, tests);
 	SRunner *runner = srunner_create(suite);
