@@ -10,38 +10,57 @@
 #include <stdlib.h>
 #include <string.h>
 
-static double peak; /* GFLOP/s */
+/* A kernel ready to be timed. */
+struct timed {
+	lathe_kernel_fn kernel;
+	const struct lathe_kernel_call *call;
+	int64_t units, turns;
+	double best_ns; /* a call */
+};
 
-/* The best of several timings of at least 20 ms each, in ns a call. */
-static double time_call(lathe_kernel_fn kernel, const struct lathe_kernel_call *call, int64_t units)
+static void time_once(struct timed *timed)
 {
-	double best = 1e30;
-	int64_t turns = 1;
-	for (int repeat = 0; repeat < 9; repeat++) {
-		uint64_t start = lth_now_ns();
-		for (int64_t i = 0; i < turns; i++)
-			if (kernel(call, 0, units))
-				abort();
-		uint64_t spent = lth_now_ns() - start;
-		if (repeat == 0) /* the first sizes the others */
-			turns = spent > 20000000 ? 1 : (int64_t)(20000000 / (spent + 1)) + 1;
-		else if ((double)spent / (double)turns < best)
-			best = (double)spent / (double)turns;
+	uint64_t start = lth_now_ns();
+	for (int64_t i = 0; i < timed->turns; i++)
+		if (timed->kernel(timed->call, 0, timed->units))
+			abort();
+	double ns = (double)(lth_now_ns() - start) / (double)timed->turns;
+	timed->best_ns = timed->best_ns == 0 || ns < timed->best_ns ? ns : timed->best_ns;
+}
+
+/* The best of several timings of about 3 ms each, taken in turn, so that both see the same machine. */
+static void time_both(struct timed *a, struct timed *b)
+{
+	struct timed *both[] = {a, b};
+	for (int i = 0; i < 2; i++) {
+		both[i]->turns = 1;
+		time_once(both[i]);
+		both[i]->turns = (int64_t)(3000000 / (both[i]->best_ns + 1)) + 1;
+		both[i]->best_ns = 0;
 	}
-	return best;
+	for (int repeat = 0; repeat < 25; repeat++)
+		for (int i = 0; i < 2; i++)
+			time_once(both[i]);
 }
 
 /* Independent chains of multiply-adds, no memory. */
-static void measure_peak(void)
+enum { CHAINS = 12, TURNS = 10000 };
+static struct rig peak_rig;
+static struct timed peak_timed;
+static float peak_data[64];
+
+static double peak(void) /* GFLOP/s, as of the last timing */
 {
-	enum { CHAINS = 12, TURNS = 100000 };
-	struct rig rig;
-	rig_start(&rig, RIG_AVX512, LTH_DTYPE_F32, false);
-	rig.native = true;
-	struct lth_loop_fn *fn = rig.emit.fn;
-	float data[64] = {0};
-	struct lth_operand out = rig_operand(&rig, data, LTH_DTYPE_F32, true);
-	unsigned lanes = rig.machine.vector_bytes / 4;
+	return 2.0 * CHAINS * TURNS * (peak_rig.machine.vector_bytes / 4) / peak_timed.best_ns;
+}
+
+static void start(struct rig *rig);
+static void prepare_peak(void)
+{
+	start(&peak_rig);
+	struct lth_loop_fn *fn = peak_rig.emit.fn;
+	struct lth_operand out = rig_operand(&peak_rig, peak_data, LTH_DTYPE_F32, true);
+	unsigned lanes = peak_rig.machine.vector_bytes / 4;
 	lth_lv state[CHAINS], phis[CHAINS];
 	lth_lv x = lth_loop_load(fn, out.pointer, LTH_DTYPE_F32, lanes, LTH_LV_NONE);
 	for (int i = 0; i < CHAINS; i++)
@@ -53,10 +72,8 @@ static void measure_peak(void)
 	for (int i = 1; i < CHAINS; i++)
 		state[0] = lth_loop_op2(fn, LTH_SCALAR_ADD, state[0], state[i]);
 	lth_loop_store(fn, out.pointer, state[0], LTH_DTYPE_F32, LTH_LV_NONE);
-	lathe_kernel_fn kernel = rig_compile(&rig, NULL);
-	struct lathe_kernel_call call = {.pointers = rig.pointers, .ints = rig.values};
-	peak = 2.0 * CHAINS * TURNS * lanes / time_call(kernel, &call, 1);
-	rig_end(&rig);
+	peak_rig.call = (struct lathe_kernel_call){.pointers = peak_rig.pointers, .ints = peak_rig.values};
+	peak_timed = (struct timed){.kernel = rig_compile(&peak_rig, NULL), .call = &peak_rig.call, .units = 1};
 }
 
 static const char *filter;
@@ -84,9 +101,12 @@ static void report(struct rig *rig, struct lth_problem *problem, struct lth_oper
 	}
 	lathe_kernel_fn kernel = rig_compile(rig, &ms);
 	flops = lth_dim_eval_hint(rig->dims, plan.flops, &count) ? (double)count : 0;
-	double ns = time_call(kernel, &rig->call, rig->units);
+	struct timed timed = {.kernel = kernel, .call = &rig->call, .units = rig->units};
+	peak_timed.best_ns = 0;
+	time_both(&timed, &peak_timed);
+	double ns = timed.best_ns;
 	printf("%-34s %-10s %9.1f us %7.1f GF/s %5.2f of peak  %5.1f ms compile\n", name, lth_template_name(plan.chosen),
-	       ns / 1e3, flops / ns, flops / ns / peak, ms);
+	       ns / 1e3, flops / ns, flops / ns / peak(), ms);
 	fflush(stdout);
 }
 
@@ -237,8 +257,7 @@ int main(int argc, char **argv)
 {
 	filter = argc > 1 ? argv[1] : NULL;
 	rig_seed();
-	measure_peak();
-	printf("peak of multiply-adds: %.1f GFLOP/s float32\n", peak);
+	prepare_peak();
 	all_products();
 	all_convolutions();
 	bench_pool(LTH_POOL_MAX, 64, 112, 3, 2, 1);

@@ -339,5 +339,5 @@ bool rig_run(struct rig *rig, struct lth_problem *problem, struct lth_operand *p
 bool rig_near(const struct rig *rig, double got, double expected, int64_t terms)
 {
 	double unit = rig->compute == LTH_DTYPE_F32 ? 6e-8 : 1.2e-16;
-	return fabs(got - expected) <= unit * 8 * (4 + sqrt((double)terms) * 2 + fabs(expected));
+	return fabs(got - expected) <= unit * (32 + 16 * sqrt((double)terms) + (double)terms + 8 * fabs(expected));
 }

@@ -74,7 +74,7 @@ static void each_output(const struct rig *rig, const struct shape *s, const void
 		for (uint32_t i = s->spatial + 2; i-- > 0; rest /= extents[i])
 			index[i] = rest % extents[i];
 		double want = value(rig, s, context, index), got = rig_at(rig, 0, index);
-		ck_assert_msg(rig_near(rig, got, want, terms), "element %lld of %lld: got %g, expected %g", (long long)flat,
+		ck_assert_msg(rig_near(rig, got, want, terms), "element %lld of %lld: got %.9g, expected %.9g", (long long)flat,
 			      (long long)rig->outputs[0].elements, got, want);
 	}
 }
@@ -153,7 +153,8 @@ static const char *run_conv(const struct shape *s, enum rig_machine machine, enu
 	}
 	make_output(&rig, s);
 	ck_assert(rig_run(&rig, &problem, (struct lth_operand *[]){&conv->w, NULL}, &plan));
-	each_output(&rig, s, &p, conv_value, taps * second);
+	/* Winograd's transforms cost about a decimal digit */
+	each_output(&rig, s, &p, conv_value, taps * second * (strcmp(lth_template_name(plan.chosen), "winograd") ? 1 : 16));
 	rig_end(&rig);
 	return lth_template_name(plan.chosen);
 }
@@ -204,6 +205,31 @@ START_TEST(random_convolutions)
 		run_conv(&s, (enum rig_machine)rig_uniform(0, RIG_NUM_MACHINES - 1),
 			 rig_uniform(0, 4) ? LTH_DTYPE_F32 : LTH_DTYPE_F64, rig_uniform(0, 1));
 	}
+}
+END_TEST
+
+START_TEST(random_winograd)
+{
+	static const int64_t channels[] = {16, 17, 24, 32, 40, 64, 80};
+	int taken = 0;
+	for (int i = 0; i < 25; i++) {
+		struct shape s = {.spatial = 2, .groups = 1, .constant_weights = true};
+		s.batch = rig_uniform(1, 2);
+		s.in_channels = pick(channels, 7);
+		s.out_channels = pick(channels, 7);
+		for (uint32_t axis = 0; axis < 2; axis++) {
+			s.kernel[axis] = 3;
+			s.stride[axis] = 1;
+			s.dilation[axis] = rig_uniform(0, 2) ? 1 : rig_uniform(2, 3);
+			s.pad[axis] = rig_uniform(0, 2);
+			s.pad_end[axis] = rig_uniform(0, 2);
+			s.in[axis] = rig_uniform(2 * s.dilation[axis] + 1, 20);
+			s.out[axis] = s.in[axis] + s.pad[axis] + s.pad_end[axis] - 2 * s.dilation[axis];
+		}
+		taken += !strcmp(run_conv(&s, (enum rig_machine)rig_uniform(0, RIG_NUM_MACHINES - 1),
+					  rig_uniform(0, 4) ? LTH_DTYPE_F32 : LTH_DTYPE_F64, rig_uniform(0, 1)), "winograd");
+	}
+	ck_assert_int_ge(taken, 10);
 }
 END_TEST
 
@@ -373,6 +399,7 @@ int main(void)
 	rig_seed();
 	tcase_set_timeout(tcase, 300);
 	tcase_add_test(tcase, random_convolutions);
+	tcase_add_test(tcase, random_winograd);
 	tcase_add_test(tcase, random_depthwise);
 	tcase_add_test(tcase, random_transposed);
 	tcase_add_test(tcase, random_pools);

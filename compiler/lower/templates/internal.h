@@ -142,6 +142,8 @@ lth_lv lth_tile_dot(struct lth_tiles *tiles, const struct lth_tile *tile, unsign
 lth_lv lth_tile_dot_unrolled(struct lth_tiles *tiles, const struct lth_tile *tile, unsigned rows,
 			     const struct lth_tile_rows *a, lth_lv panel, unsigned depth, lth_lv *acc);
 
+/* What lth_pack_run does for LTH_PACK_WINOGRAD. winograd.c */
+void lth_winograd_pack(const struct lth_pack *pack, const void *source, void *packed);
 lth_dim lth_conv_flops(struct lth_dims *dims, const struct lth_conv *conv);
 /* Squares of lanes x lanes elements turned in registers (transpose.c): vectors[i] lane j becomes vectors[j] lane i. */
 void lth_t_transpose(struct lth_loop_fn *fn, lth_lv *vectors, unsigned lanes);

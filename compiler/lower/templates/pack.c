@@ -23,7 +23,8 @@ static int64_t pack_width(const struct lth_pack *pack)
 bool lth_pack_bytes(const struct lth_pack *pack, int64_t *out_bytes)
 {
 	int64_t bytes = lth_dtype_bits(pack->dtype) / 8;
-	for (uint32_t i = 0; i < pack->num_k; i++)
+	/* Winograd: the taps are inside the groups. */
+	for (uint32_t i = pack->kind == LTH_PACK_WINOGRAD ? 2 : 0; i < pack->num_k; i++)
 		if (!lth_mul_i64(bytes, pack->k[i].extent, &bytes))
 			return false;
 	if (pack->columns > INT64_MAX - pack->panel - pack->tail || !lth_mul_i64(bytes, pack_width(pack), &bytes) ||
@@ -63,6 +64,10 @@ void lth_pack_run(const struct lth_pack *pack, const void *source, void *packed)
 {
 	char *out = packed;
 	int64_t units = pack->panel / pack->gates;
+	if (pack->kind == LTH_PACK_WINOGRAD) {
+		lth_winograd_pack(pack, source, packed);
+		return;
+	}
 	for (int64_t group = 0; group < pack->groups; group++) {
 		int64_t first = 0;
 		for (; first + units <= pack->columns; first += units)
