@@ -57,6 +57,9 @@ static bool may_join(struct lth_fuser *fuser, const struct lth_fuse_group *group
 	    !lth_layout_equal(graph, &graph->values[output].type, graph->values[group->shape].layout,
 			      graph->values[output].layout))
 		return false;
+	/* An epilogue is one of the anchor's first output. */
+	if (group->anchor != LTH_NONE && graph->nodes[group->anchor].outputs[0] != group->shape)
+		return false;
 	/* What it reads of the group it reads at its own index: not, say, a row's mean. */
 	for (uint32_t e = fuser->first_read[id]; e < fuser->first_read[id + 1]; e++)
 		if (lth_fuse_maker(fuser, fuser->reads[e], node->region) == group &&

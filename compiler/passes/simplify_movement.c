@@ -172,6 +172,34 @@ bool simplify_expand_noop(struct lth_rewrite *rewrite, lth_node_id id)
 	return if_same_type(rewrite, id);
 }
 
+/* What can stand for an operand where stretching is implied: what was expanded, or the one number of a ConstantOfShape.
+ * LTH_NONE for others. */
+static lth_value_id unstretched(struct lth_rewrite *rewrite, lth_value_id value)
+{
+	const struct lth_graph *graph = rewrite->graph;
+	const struct lth_node *expand = lth_producer(graph, value, LTH_OP_ID_Expand);
+	const struct lth_node *fill = lth_producer(graph, value, LTH_OP_ID_ConstantOfShape);
+	if (expand)
+		return expand->inputs[0];
+	if (!fill)
+		return LTH_NONE;
+	const struct lth_attr *number = lth_node_attr(fill, "value");
+	if (number)
+		return number->kind == LTH_ATTR_TENSOR ? number->id : LTH_NONE;
+	return lth_rewrite_scalar_f(rewrite, "zero", LTH_DTYPE_F32, 0);
+}
+
+static bool has_shape_of(const struct lth_graph *graph, lth_value_id value, const struct lth_type *output)
+{
+	const struct lth_type *type = &graph->values[value].type;
+	if (type->kind != LTH_TYPE_TENSOR || type->rank != output->rank || type->rank == 0)
+		return false;
+	for (uint32_t axis = 0; axis < type->rank; axis++)
+		if (lth_dim_equal(graph->dims, type->dims[axis], output->dims[axis]) != LTH_YES)
+			return false;
+	return true;
+}
+
 /* An elementwise operator stretches its inputs itself, if another input has the result's shape. */
 bool simplify_expand_implicit(struct lth_rewrite *rewrite, lth_node_id id)
 {
@@ -180,22 +208,18 @@ bool simplify_expand_implicit(struct lth_rewrite *rewrite, lth_node_id id)
 	if (node->op->kind != LTH_OP_ELEMENTWISE || node->num_inputs < 2)
 		return false;
 	for (uint32_t k = 0; k < node->num_inputs; k++) {
-		const struct lth_node *expand = lth_producer(graph, node->inputs[k], LTH_OP_ID_Expand);
-		if (!expand)
+		bool other_is_full = false;
+		for (uint32_t other = 0; other < node->num_inputs && !other_is_full; other++)
+			other_is_full = other != k && node->inputs[other] != LTH_NONE &&
+					has_shape_of(graph, node->inputs[other],
+						     &graph->values[node->outputs[0]].type);
+		lth_value_id to = LTH_NONE;
+		if (other_is_full && node->inputs[k] != LTH_NONE)
+			to = unstretched(rewrite, node->inputs[k]);
+		if (to == LTH_NONE)
 			continue;
-		const struct lth_type *output = &graph->values[node->outputs[0]].type;
-		for (uint32_t other = 0; other < node->num_inputs; other++) {
-			if (other == k || node->inputs[other] == LTH_NONE)
-				continue;
-			const struct lth_type *type = &graph->values[node->inputs[other]].type;
-			bool full = type->kind == LTH_TYPE_TENSOR && type->rank == output->rank;
-			for (uint32_t axis = 0; full && axis < type->rank; axis++)
-				full = lth_dim_equal(graph->dims, type->dims[axis], output->dims[axis]) == LTH_YES;
-			if (!full)
-				continue;
-			lth_rewrite_set_input(rewrite, k, expand->inputs[0]);
-			return true;
-		}
+		lth_rewrite_set_input(rewrite, k, to);
+		return true;
 	}
 	return false;
 }
