@@ -1,2 +1,2 @@
-EXTRA_DIST += %D%/openapi.yaml %D%/request.schema.json %D%/result.schema.json
+EXTRA_DIST += %D%/graph.schema.json %D%/openapi.yaml %D%/request.schema.json %D%/result.schema.json
 include api/lib.mk

@@ -11,8 +11,24 @@ check_PROGRAMS += %D%/fuzz_request
 %C%_fuzz_request_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
 %C%_fuzz_request_LDADD = daemon/libdaemon.a runtime/base/libsha256.a runtime/base/libbase.a \
 	$(JANSSON_LIBS) $(CRYPTO_LIBS) -lm
+check_PROGRAMS += %D%/fuzz_onnx %D%/fuzz_json %D%/fuzz_text %D%/write_onnx
+%C%_fuzz_onnx_SOURCES = %D%/fuzz_onnx.c %D%/fuzz_graph.h
+%C%_fuzz_onnx_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) -fsanitize=fuzzer
+%C%_fuzz_onnx_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+%C%_fuzz_onnx_LDADD = $(lathe_graph_libs)
+%C%_fuzz_json_SOURCES = %D%/fuzz_json.c %D%/fuzz_graph.h
+%C%_fuzz_json_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) -fsanitize=fuzzer
+%C%_fuzz_json_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+%C%_fuzz_json_LDADD = $(lathe_graph_libs)
+%C%_fuzz_text_SOURCES = %D%/fuzz_text.c %D%/fuzz_graph.h
+%C%_fuzz_text_CFLAGS = $(AM_CFLAGS) -fsanitize=fuzzer
+%C%_fuzz_text_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+%C%_fuzz_text_LDADD = $(lathe_graph_libs)
+# Seeds of these three: make-corpus tests/golden tests/fuzz/write_onnx DIRECTORY
+%C%_write_onnx_SOURCES = %D%/write_onnx.c tests/unit/onnx_writer.c tests/unit/onnx_writer.h
+%C%_write_onnx_LDADD = runtime/base/libbase.a
 endif
-EXTRA_DIST += \
+EXTRA_DIST += %D%/make-corpus \
 	%D%/corpus/request/accept \
 	%D%/corpus/request/empty-values \
 	%D%/corpus/request/json \
