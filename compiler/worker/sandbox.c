@@ -22,7 +22,14 @@
 enum { MAX_OPEN_FILES = 1024 };
 
 /* A sanitizer reserves terabytes of address space: the daemon's watch on resident memory stands in for the limit. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(__has_feature) /* clang */
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED
+#endif
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) /* gcc */
+#define SANITIZED
+#endif
+#ifdef SANITIZED
 enum { ADDRESS_SPACE_LIMIT = 0 };
 #else
 enum { ADDRESS_SPACE_LIMIT = 1 };
