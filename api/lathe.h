@@ -1,14 +1,15 @@
 /* lathe.h: running executables that Lathe compiled.
  *
- * An executable (.so) exports one symbol, lathe_query, that returns a table of functions; everything else in this header
- * is a thin call through that table, so a program needs this header and dlopen, and no library:
+ * An executable (.so) exports one symbol, lathe_query, that returns a table of functions; everything else in this
+ * header is a thin call through that table, so a program needs this header and dlopen, and no library:
  *
  *	struct lathe_executable *model;
  *	struct lathe_context *context;
  *	struct lathe_error error;
  *	if (lathe_load("m.so", &model, &error) || lathe_context_create(model, NULL, &context, &error))
  *		return fprintf(stderr, "%s\n", error.text), 1;
- *	struct lathe_tensor in = {.dtype = LATHE_F32, .rank = 2, .dims = {1, 16}, .data = x, .bytes = sizeof(x)}, out = {0};
+ *	struct lathe_tensor in = {.dtype = LATHE_F32, .rank = 2, .dims = {1, 16}, .data = x, .bytes = sizeof(x)};
+ *	struct lathe_tensor out = {0};
  *	if (lathe_run(context, &in, 1, &out, 1, &error)) ...
  *	use(out.data);
  *	lathe_release(context, &out);
@@ -130,7 +131,7 @@ struct lathe_description {
 /* Memory at given dims. Inputs and outputs are the caller's; constants are the executable's. */
 struct lathe_memory {
 	uint64_t arena_bytes;      /* what a run's arena takes; 0 without a plan */
-	uint64_t live_bound_bytes; /* the largest sum of storages alive at one step: no plan in this order can be less */
+	uint64_t live_bound_bytes; /* the largest sum of storages alive at one step: no plan in this order is less */
 	uint64_t naive_bytes;      /* the sum of all storages */
 	uint64_t io_bytes;         /* inputs and outputs, where known before the run */
 	uint64_t constants_bytes;
@@ -150,8 +151,8 @@ struct lathe_counters {
 	uint64_t signature_hits, signature_misses;
 	uint64_t arena_bytes;         /* of the arena now */
 	uint64_t arena_used_bytes;    /* of it, by the last run's shape */
-	uint64_t peak_bytes;          /* most bytes of arena in use and pool at one time, over the context's life; outputs are
-	                               * the caller's and not in it */
+	uint64_t peak_bytes;          /* most bytes of arena in use and pool at one time, in the context's life; without
+	                               * outputs, which are the caller's */
 	uint64_t pool_takes;          /* storages and temporaries that came from the pool */
 	uint64_t pool_gives;
 	uint64_t pool_used_bytes;     /* out of the pool now */
@@ -183,8 +184,8 @@ struct lathe_api {
 	int (*open)(struct lathe_executable **out_executable, struct lathe_error *error);
 	void (*close)(struct lathe_executable **executable);
 	const struct lathe_description *(*describe)(const struct lathe_executable *executable);
-	int (*memory)(const struct lathe_executable *executable, const int64_t *symbols, struct lathe_memory *out_memory,
-		      struct lathe_error *error);
+	int (*memory)(const struct lathe_executable *executable, const int64_t *symbols,
+		      struct lathe_memory *out_memory, struct lathe_error *error);
 	int (*fit)(const struct lathe_executable *executable, const int64_t *symbols, uint32_t symbol, uint64_t bytes,
 		   int64_t *out_value, struct lathe_error *error);
 	int (*context_create)(const struct lathe_executable *executable, const struct lathe_options *options,
@@ -194,7 +195,8 @@ struct lathe_api {
 		   struct lathe_tensor *outputs, size_t num_outputs, struct lathe_error *error);
 	void (*release)(struct lathe_context *context, struct lathe_tensor *output);
 	void (*counters)(const struct lathe_context *context, struct lathe_counters *out_counters);
-	size_t (*profile)(const struct lathe_context *context, struct lathe_profile_entry *out_entries, size_t capacity);
+	size_t (*profile)(const struct lathe_context *context, struct lathe_profile_entry *out_entries,
+			  size_t capacity);
 };
 
 /* What executables export. NULL for a version that this executable does not speak. */
@@ -225,8 +227,8 @@ LATHE_API const struct lathe_description *lathe_describe(const struct lathe_exec
 /* Memory for given values of all symbols, in the description's order; those that come from data are ignored. */
 LATHE_API int lathe_memory(const struct lathe_executable *executable, const int64_t *symbols,
 			   struct lathe_memory *out_memory, struct lathe_error *error);
-/* The largest value of one symbol, the others fixed, whose arena takes at most `bytes`. LATHE_ERROR_BUDGET when not even
- * its least value does. */
+/* The largest value of one symbol, the others fixed, whose arena takes at most `bytes`. LATHE_ERROR_BUDGET when not
+ * even its least value does. */
 LATHE_API int lathe_fit(const struct lathe_executable *executable, const int64_t *symbols, uint32_t symbol,
 			uint64_t bytes, int64_t *out_value, struct lathe_error *error);
 /* `options` may be NULL. The caller owns the context; the executable must outlive it. */
@@ -241,7 +243,8 @@ LATHE_API int lathe_run(struct lathe_context *context, const struct lathe_tensor
 /* Gives back an output that lathe_run allocated, and sets its data to NULL. */
 LATHE_API void lathe_release(struct lathe_context *context, struct lathe_tensor *output);
 LATHE_API void lathe_counters(const struct lathe_context *context, struct lathe_counters *out_counters);
-/* Writes up to `capacity` entries in program order and returns how many there are; 0 unless asked for in the options. */
+/* Writes up to `capacity` entries in program order and returns how many there are; 0 unless the
+ * options asked for it. */
 LATHE_API size_t lathe_profile(const struct lathe_context *context, struct lathe_profile_entry *out_entries,
 			       size_t capacity);
 

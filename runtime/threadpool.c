@@ -1,9 +1,9 @@
 /* Threads that share one parallel range. See threadpool.h.
  *
  * A job is published by raising `generation`. A thread's chunks are claimed through its ticket, a word that holds the
- * job's generation, the next chunk and the end of its chunks: a claim is a compare-and-swap, so it fails when the job has changed, and a
- * worker that woke late can do no harm. What a worker read of the job before a claim that succeeds was the current
- * job's: the job cannot end before that chunk is done. */
+ * job's generation, the next chunk and the end of its chunks: a claim is a compare-and-swap, so it fails when the job
+ * has changed, and a worker that woke late can do no harm. What a worker read of the job before a claim that succeeds
+ * was the current job's: the job cannot end before that chunk is done. */
 #include "runtime/threadpool.h"
 
 #include <pthread.h>

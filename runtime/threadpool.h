@@ -1,7 +1,7 @@
-/* Threads that share one parallel range. A pool of n threads is the caller and n - 1 workers, made once; a call allocates
- * nothing. A range is cut into chunks whose bounds depend on the range, the grain and the number of threads only; each
- * thread owns a run of neighbouring chunks, and helps others when its own are done. Since every unit is computed by
- * itself, results do not depend on who did which chunk.
+/* Threads that share one parallel range. A pool of n threads is the caller and n - 1 workers, made once; a call
+ * allocates nothing. A range is cut into chunks whose bounds depend on the range, the grain and the number of threads
+ * only; each thread owns a run of neighbouring chunks, and helps others when its own are done. Since every unit is
+ * computed by itself, results do not depend on who did which chunk.
  *
  * A call ends when all chunks are done, and never waits for a worker that did not wake up in time to claim one.
  * Thread rule: one call at a time a pool, not from inside a task. */

@@ -138,7 +138,8 @@ void lth_exe_help(const struct lth_exe_options *options, const struct lathe_desc
 {
 	lth_buf_printf(out,
 		       "Usage: %s [OPTION...] INPUT...\n"
-		       "Runs the model '%s'. Inputs are .npy or TensorProto (.pb) files, by position or as NAME=FILE.\n\n",
+		       "Runs the model '%s'. Inputs are .npy or TensorProto (.pb) files, by position or as "
+		       "NAME=FILE.\n\n",
 		       options->program, description->name);
 	for (uint32_t i = 0; i < description->num_inputs; i++)
 		print_port(&description->inputs[i], "input", out);

@@ -29,7 +29,7 @@ static bool make_arrays(struct lathe_context *c)
 	for (uint32_t i = 0; i < program->num_storages; i++) {
 		const struct lth_storage *s = &program->storages[i];
 		c->taken[i] = -1;
-		if (s->kind == LTH_STORAGE_CONSTANT) /* kernels take plain pointers; the verifier lets none write here */
+		if (s->kind == LTH_STORAGE_CONSTANT) /* kernels take plain pointers; the verifier lets none write */
 			c->bases[i] = (void *)((uintptr_t)x->image.constants + (uintptr_t)s->index);
 	}
 	return true;

@@ -25,7 +25,7 @@ struct lathe_context {
 	struct lth_signatures signatures;
 	struct lth_threadpool *threads; /* NULL: the caller's only */
 	struct lth_pool *pool;
-	struct lth_pool *outputs; /* blocks of outputs for which the caller brought none: they are not the run's memory */
+	struct lth_pool *outputs; /* where outputs come from that the caller has no buffer for: not the run's memory */
 	struct lth_strings strings; /* of the last run's string elements */
 	struct lth_profiler profiler;
 

@@ -148,7 +148,8 @@ static bool index_instrs(struct lathe_executable *x)
 		x->max_tensors = instr->num_tensors > x->max_tensors ? instr->num_tensors : x->max_tensors;
 		x->max_ints = instr->num_ints > x->max_ints ? instr->num_ints : x->max_ints;
 		if (instr->op == LTH_INSTR_GUARD)
-			x->guard_done[i] = blocks == 0 && x->shape_only[instr->ints[0]] && x->shape_only[instr->ints[1]];
+			x->guard_done[i] = blocks == 0 && x->shape_only[instr->ints[0]] &&
+					   x->shape_only[instr->ints[1]];
 		blocks += instr->op == LTH_INSTR_IF || instr->op == LTH_INSTR_LOOP;
 		blocks -= instr->op == LTH_INSTR_ENDIF || instr->op == LTH_INSTR_ENDLOOP;
 		loops += instr->op == LTH_INSTR_LOOP;

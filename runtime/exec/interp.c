@@ -1,8 +1,8 @@
 /* The interpreter: walks the instructions of a verified program at a known signature. Structure is verified, shapes are
  * checked with the signature, so what is left to check here is what only data decides.
  *
- * A storage's bytes are bases[storage]. Planned ones point into the arena from the start; all others get their base when
- * an ALLOC takes a block from the pool. */
+ * A storage's bytes are bases[storage]. Planned ones point into the arena from the start; all others get their base
+ * when an ALLOC takes a block from the pool. */
 #include "runtime/base/io.h"
 #include "runtime/exec/context.h"
 #include "runtime/kernels/copy.h"
@@ -31,7 +31,8 @@ enum lth_code lth_tensor_pointer(struct lathe_context *c, uint32_t tensor, void 
 	const struct lth_program *program = c->x->program;
 	const struct lth_tensor *t = &program->tensors[tensor];
 	if (program->storages[t->storage].kind == LTH_STORAGE_POOL) {
-		enum lth_code code = lth_tensor_check(program, tensor, c->signature->values, c->taken[t->storage], diag);
+		enum lth_code code = lth_tensor_check(program, tensor, c->signature->values, c->taken[t->storage],
+						      diag);
 		if (code != LTH_OK)
 			return code;
 	}

@@ -18,10 +18,12 @@ runtime_exec_sources = \
 	api/lathe.h \
 	runtime/kernels/builtin.c \
 	runtime/kernels/copy.c runtime/kernels/copy.h \
-	runtime/kernels/nms.c \
+	runtime/kernels/non_max_suppression.c \
 	runtime/kernels/order.c runtime/kernels/order.h \
 	runtime/kernels/select.c \
-	runtime/kernels/topk.c \
+	runtime/kernels/scatter.c \
+	runtime/kernels/small_float.c runtime/kernels/small_float.h \
+	runtime/kernels/top_k.c \
 	runtime/kernels/unique.c \
 	runtime/kernels/walk.h \
 	runtime/profiler.c runtime/profiler.h \

@@ -1,6 +1,6 @@
-/* Shape signatures: the values of the input symbols, and all that follows from them, worked out once and kept. The cache
- * is bounded and allocated with the context; the least recently used entry makes place for a new one.
- * Thread rule: one thread a cache. */
+/* Shape signatures: the values of the input symbols, and all that follows from them, worked out once and kept. The
+ * cache is bounded and allocated with the context; the least recently used entry makes place for a new one. Thread
+ * rule: one thread a cache. */
 #ifndef LTH_EXEC_SIGNATURE_H
 #define LTH_EXEC_SIGNATURE_H
 
@@ -29,8 +29,8 @@ struct lth_signatures {
 bool lth_signatures_init(struct lth_signatures *cache, const struct lathe_executable *x, uint32_t wanted,
 			 struct lth_arena *arena);
 
-/* The signature of these inputs, which it checks first: number, types, ranks, dims, bytes. A new signature is evaluated,
- * and everything that shapes decide is checked: sizes, extents, guards. */
+/* The signature of these inputs, which it checks first: number, types, ranks, dims, bytes. A new signature is
+ * evaluated, and everything that shapes decide is checked: sizes, extents, guards. */
 LTH_MUST_CHECK enum lth_code lth_signature_find(struct lth_signatures *cache, const struct lathe_tensor *inputs,
 						size_t num_inputs, struct lth_signature **out_signature,
 						struct lth_diag *diag);

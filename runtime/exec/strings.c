@@ -1,5 +1,5 @@
-/* Bytes of string elements. See strings.h. A list of blocks that is filled from the front; a block that is too small for
- * a string is passed over, and a new one put behind it. */
+/* Bytes of string elements. See strings.h. A list of blocks that is filled from the front; a block that is too small
+ * for a string is passed over, and a new one put behind it. */
 #include "runtime/exec/strings.h"
 
 enum { BLOCK_BYTES = 64 * 1024 };

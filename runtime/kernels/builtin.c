@@ -57,6 +57,12 @@ bool lth_builtin_text_attribute(const struct lth_builtin_call *call, const char 
 	return true;
 }
 
+struct lth_builtin_tensor lth_builtin_input(const struct lth_builtin_call *call, uint32_t index)
+{
+	uint32_t at = call->num_outputs + index;
+	return at < call->num_tensors ? call->tensors[at] : (struct lth_builtin_tensor){0};
+}
+
 int lth_builtin_fail(struct lth_builtin_call *call, enum lth_kernel_error error, const char *format, ...)
 {
 	va_list args;

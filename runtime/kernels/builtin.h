@@ -1,9 +1,13 @@
 /* C kernels of the runtime: what is irregular (sorting, sets, data-dependent extents) and what no compiled kernel took.
  * All have one signature over evaluated tensor descriptors. A kernel may run on the pool's threads itself.
  *
+ * Operands are those of the graph's node: its outputs in order, then one i64 scalar for each extent that only the data
+ * decides, then its inputs. Absent ones have no data; trailing ones may be left out. Attributes are the node's own,
+ * "name=value;name=value", lists with commas between.
+ *
  * Data-dependent extents. An output whose extent only the data decides is described at its upper bound. The kernel
  * writes the elements it has densely from the start of the output, row-major with the true extents, and writes the true
- * extent into an i64 tensor that a BIND reads; the program then goes on with a tensor of the true dims on that storage.
+ * extent into the i64 scalar that a BIND reads; the program goes on with a tensor of the true dims on that storage.
  *
  * Thread rule: called by one thread a run; state is in the call only. */
 #ifndef LTH_KERNELS_BUILTIN_H
@@ -56,6 +60,8 @@ int64_t lth_builtin_int(const struct lth_builtin_call *call, const char *key, in
 double lth_builtin_real(const struct lth_builtin_call *call, const char *key, double fallback);
 /* Copies the value as text; false when it is not there or does not fit. */
 bool lth_builtin_text_attribute(const struct lth_builtin_call *call, const char *key, char *out, size_t size);
+/* Operand `index` of the inputs, as if absent when it was left out. */
+struct lth_builtin_tensor lth_builtin_input(const struct lth_builtin_call *call, uint32_t index);
 /* Records a message and returns `error`. */
 int lth_builtin_fail(struct lth_builtin_call *call, enum lth_kernel_error error, const char *format, ...)
 	LTH_PRINTF(3, 4);

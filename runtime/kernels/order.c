@@ -1,47 +1,11 @@
 /* Order of elements. See order.h. */
 #include "runtime/kernels/order.h"
+#include "runtime/kernels/small_float.h"
 
 #include <math.h>
 #include <string.h>
 
 #define LOAD(type, from) (*(const type *)(from))
-
-/* The parts of small floats: exponent and mantissa bits, bias, and what their largest exponent means. */
-static const struct small_format {
-	enum lth_dtype dtype;
-	int exponent_bits, mantissa_bits, bias;
-	bool infinities; /* the largest exponent is for infinity and NaN, as in IEEE 754 */
-	bool unsigned_zero; /* the pattern of negative zero is the only NaN */
-} formats[] = {
-	{LTH_DTYPE_F16, 5, 10, 15, true, false},      {LTH_DTYPE_BF16, 8, 7, 127, true, false},
-	{LTH_DTYPE_F8E4M3, 4, 3, 7, false, false},    {LTH_DTYPE_F8E4M3UZ, 4, 3, 8, false, true},
-	{LTH_DTYPE_F8E5M2, 5, 2, 15, true, false},    {LTH_DTYPE_F8E5M2UZ, 5, 2, 16, false, true},
-};
-
-double lth_small_float(uint32_t bits, enum lth_dtype dtype)
-{
-	if (dtype == LTH_DTYPE_F8E8M0)
-		return bits == 0xFF ? (double)NAN : ldexp(1.0, (int)bits - 127);
-	const struct small_format *f = formats;
-	while (f->dtype != dtype)
-		f++;
-	int width = 1 + f->exponent_bits + f->mantissa_bits;
-	uint32_t sign = bits >> (width - 1) & 1, mantissa = bits & ((1u << f->mantissa_bits) - 1);
-	int exponent = (int)(bits >> f->mantissa_bits) & ((1 << f->exponent_bits) - 1);
-	int top = (1 << f->exponent_bits) - 1;
-	bool all_ones = exponent == top && mantissa == (1u << f->mantissa_bits) - 1;
-	if (f->unsigned_zero ? sign && !exponent && !mantissa
-			     : f->infinities ? exponent == top && mantissa != 0 : all_ones)
-		return (double)NAN;
-	double value;
-	if (f->infinities && exponent == top)
-		value = (double)INFINITY;
-	else if (exponent == 0)
-		value = ldexp((double)mantissa, 1 - f->bias - f->mantissa_bits);
-	else
-		value = ldexp((double)(mantissa | 1u << f->mantissa_bits), exponent - f->bias - f->mantissa_bits);
-	return sign ? -value : value;
-}
 
 static uint64_t key_of_real(double value)
 {

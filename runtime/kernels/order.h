@@ -20,7 +20,4 @@ void lth_sort_keyed(struct lth_keyed *items, struct lth_keyed *scratch, int64_t 
 /* Whether a number is zero (negative zero is). A string: whether it is empty. */
 bool lth_is_zero(const void *element, enum lth_dtype dtype);
 
-/* float16 and its relatives as double, exactly. */
-double lth_small_float(uint32_t bits, enum lth_dtype dtype);
-
 #endif

@@ -1,7 +1,7 @@
-/* Kernels that keep a part of their input, whose extent only the data decides: nonzero and compress. Both write densely
- * at the true extent (see builtin.h) and put the extent into their last output, an i64.
+/* Kernels that keep a part of their input, whose extent only the data decides: non_zero and compress. Both write
+ * densely at the true extent (see builtin.h) and put the extent into their last output, an i64.
  *
- *   nonzero   outputs: indices i64 [rank, bound], extent; input: any type of 8 bits or more
+ *   non_zero  outputs: indices i64 [rank, bound], extent; input: any type of 8 bits or more (a scalar has one index, 0)
  *   compress  outputs: values, extent; inputs: values, condition bool [m]; attribute axis, absent: flattened */
 #include "runtime/kernels/copy.h"
 #include "runtime/kernels/order.h"
@@ -15,10 +15,10 @@ static bool fits(const struct lth_builtin_tensor *output, uint32_t axis, int64_t
 	return output->rank > axis && extent <= output->dims[axis];
 }
 
-int lth_builtin_nonzero(struct lth_builtin_call *call)
+int lth_builtin_non_zero(struct lth_builtin_call *call)
 {
 	if (call->num_tensors != 3 || call->num_outputs != 2)
-		return lth_builtin_fail(call, LTH_KERNEL_SHAPE, "nonzero takes two outputs and one input");
+		return lth_builtin_fail(call, LTH_KERNEL_SHAPE, "non_zero takes two outputs and one input");
 	const struct lth_builtin_tensor *out = &call->tensors[0], *in = &call->tensors[2];
 	int64_t total = lth_tensor_count(in->rank, in->dims), count = 0, *indices = out->data;
 	struct lth_walk walk;
@@ -29,6 +29,8 @@ int lth_builtin_nonzero(struct lth_builtin_call *call)
 		return lth_builtin_fail(call, LTH_KERNEL_SHAPE, "%lld elements that are not zero", (long long)count);
 	int64_t found = 0;
 	lth_walk_init(&walk, in, LTH_MAX_RANK);
+	if (in->rank == 0 && count && out->dims[0])
+		indices[0] = 0;
 	for (int64_t i = 0; i < total && in->rank; i++, lth_walk_next(&walk)) {
 		if (lth_is_zero(walk.at, in->dtype))
 			continue;

@@ -1,6 +1,6 @@
 /* unique: the distinct elements of a flattened tensor, or the distinct slices along an axis (ONNX Unique-11).
  *
- *   outputs: values, first i64, inverse i64, counts i64, extent i64 (the first four may be absent); input: values
+ *   outputs: values, first i64, inverse i64, counts i64 (one to four of them), extent i64; input: values
  *   attributes: axis (absent: flattened), sorted (1)
  *
  * Slices are sorted as a list of numbers, equal neighbours form a group, and without `sorted` groups take the order in
@@ -116,7 +116,10 @@ static void write_values(const struct unique *u, const struct lth_builtin_tensor
 
 static void write_outputs(const struct unique *u, const struct lth_builtin_call *call)
 {
-	int64_t *first = call->tensors[1].data, *inverse = call->tensors[2].data, *counts = call->tensors[3].data;
+	uint32_t last = call->num_outputs - 1; /* the extent */
+	int64_t *first = last > 1 ? call->tensors[1].data : NULL;
+	int64_t *inverse = last > 2 ? call->tensors[2].data : NULL;
+	int64_t *counts = last > 3 ? call->tensors[3].data : NULL;
 	if (call->tensors[0].data)
 		write_values(u, &call->tensors[0], call->threads);
 	for (int64_t g = 0; g < u->num_groups; g++) {
@@ -127,7 +130,7 @@ static void write_outputs(const struct unique *u, const struct lth_builtin_call 
 	}
 	for (int64_t i = 0; inverse && i < u->slices; i++)
 		inverse[u->order[i].index] = (int64_t)u->order[i].key;
-	*(int64_t *)call->tensors[4].data = u->num_groups;
+	*(int64_t *)call->tensors[last].data = u->num_groups;
 }
 
 static void run(struct unique *u, const struct lth_builtin_call *call)
@@ -147,9 +150,9 @@ static void run(struct unique *u, const struct lth_builtin_call *call)
 
 int lth_builtin_unique(struct lth_builtin_call *call)
 {
-	if (call->num_tensors != 6 || call->num_outputs != 5)
-		return lth_builtin_fail(call, LTH_KERNEL_SHAPE, "unique takes five outputs and one input");
-	struct unique u = {.in = call->tensors[5]};
+	if (call->num_outputs < 2 || call->num_outputs > 5 || call->num_tensors != call->num_outputs + 1)
+		return lth_builtin_fail(call, LTH_KERNEL_SHAPE, "unique takes two to five outputs and one input");
+	struct unique u = {.in = lth_builtin_input(call, 0)};
 	int64_t axis = lth_builtin_int(call, "axis", INT64_MIN), flat_dim, flat_stride = 1, element;
 	int64_t total = lth_tensor_count(u.in.rank, u.in.dims), dense_bytes = 0;
 	void *dense = NULL;

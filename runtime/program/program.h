@@ -1,6 +1,7 @@
 /* The program: a linear list of instructions over explicit storages, which the memory passes rewrite and the runtime
  * executes. One struct serves both; it has a text form (program_text.c, prints and parses), a binary form that travels
- * in executables (program_binary.c), and one verifier (program_verify.c) after which the interpreter checks nothing more.
+ * in executables (program_binary.c), and one verifier (program_verify.c) after which the interpreter checks nothing
+ * more.
  *
  * Ids are indices into the arrays below. Expressions form a list in which operands come before users, so one pass
  * evaluates all. Each tensor is a strided window on a storage; views (transposes, slices, reshapes) are tensors that
@@ -49,11 +50,11 @@ struct lth_symbol {
 };
 
 enum lth_storage_kind {
-	LTH_STORAGE_ARENA,    /* between ALLOC and KILL; planned into the arena, or from the pool when no plan holds it */
+	LTH_STORAGE_ARENA,    /* between ALLOC and KILL; planned into the arena, or from the pool where no plan is */
 	LTH_STORAGE_POOL,     /* always from the counted pool at ALLOC: its size is not known before the run */
 	LTH_STORAGE_INPUT,    /* the caller's input `index`, read only; no ALLOC or KILL */
-	/* Output `index`: the caller's buffer, or the runtime's from the pool, handed over; no ALLOC or KILL. Its size is
-	 * over INPUT symbols only: an output whose size has no bound before the run lives in a POOL storage instead. */
+	/* Output `index`: the caller's buffer, or the runtime's from the pool, handed over; no ALLOC or KILL. Its size
+	 * is over INPUT symbols only: an output without a bound before the run lives in a POOL storage instead. */
 	LTH_STORAGE_OUTPUT,
 	LTH_STORAGE_CONSTANT, /* bytes [index, index + size) of the executable's constants, read only */
 	LTH_NUM_STORAGES
@@ -62,7 +63,7 @@ enum lth_storage_kind {
 struct lth_storage {
 	enum lth_storage_kind kind;
 	int64_t index;      /* see the kinds */
-	uint32_t size;      /* expression, bytes; of ARENA storages over INPUT symbols only (data symbols at their bound) */
+	uint32_t size;      /* expression, bytes; but for POOL over INPUT symbols only (data symbols at their bound) */
 	int64_t alignment;  /* bytes, a power of two */
 	uint32_t first, last; /* live range in instruction positions, half-open; filled by ManifestLifetimes */
 	const char *name;   /* of the value it was made for; for people */
@@ -124,12 +125,13 @@ struct lth_instr {
 	enum lth_relation relation; /* GUARD: a == b, a <= b, a divides b */
 	const char *text; /* BUILTIN: attributes; GUARD: message */
 	const char *node; /* name of the graph node it came from, for errors and profiles; may be NULL */
-	uint32_t in_place; /* CALL, compile time only: bit k: tensor k is read only at the element then written to tensor 0 */
+	/* CALL, compile time only: bit k: tensor k is read only at the element that is then written to tensor 0. */
+	uint32_t in_place;
 };
 
 /* An input or output of the whole program. The tensor of input i is dense, at offset 0 of a storage of kind INPUT and
- * index i. That of output i may live anywhere: on OUTPUT storage i it is dense at offset 0 and nothing is copied; on any
- * other storage, which must be alive at RETURN, the runtime copies it out (or hands a whole POOL storage over). */
+ * index i. That of output i may live anywhere: on OUTPUT storage i it is dense at offset 0 and nothing is copied; on
+ * any other storage, which must be alive at RETURN, the runtime copies it out (or hands a whole POOL storage over). */
 struct lth_port {
 	const char *name;
 	uint32_t tensor;
@@ -206,8 +208,8 @@ const char *lth_instr_text(enum lth_instr_op op);
 bool lth_expr_apply(enum lth_expr_op op, int64_t a, int64_t b, int64_t *out_value);
 
 /* Evaluates all expressions for given symbol values into `out_values` (num_exprs; reals as bits of a double). A symbol
- * whose entry in `known` is false, and what depends on it, is skipped: out_defined[i] says which were evaluated. NULL for
- * `known` and `out_defined` means all. LTH_RUNTIME_ERROR on overflow or division by zero. program_eval.c */
+ * whose entry in `known` is false, and what depends on it, is skipped: out_defined[i] says which were evaluated. NULL
+ * for `known` and `out_defined` means all. LTH_RUNTIME_ERROR on overflow or division by zero. program_eval.c */
 LTH_MUST_CHECK enum lth_code lth_program_eval(const struct lth_program *program, const int64_t *symbols,
 					      const bool *known, int64_t *out_values, bool *out_defined,
 					      struct lth_diag *diag);

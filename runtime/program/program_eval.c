@@ -1,5 +1,5 @@
 /* Evaluating shape expressions. Reals travel as the bits of a double, so that one array holds both kinds. Integer
- * arithmetic is exact or an error; real arithmetic is IEEE 754 double, with RF32 where the model computes in float32. */
+ * arithmetic is exact or an error; real arithmetic is IEEE 754 double, rounded by RF32 where the model is in float32. */
 #include "runtime/base/checked.h"
 #include "runtime/program/program.h"
 

@@ -1,6 +1,6 @@
 /* Reading the program's text form, by recursive descent, one function a kind of line. The grammar is in
- * docs/PROGRAM.md. A text that parses may still break a rule of lth_program_verify: parsing checks only what it needs to
- * build the program. */
+ * docs/PROGRAM.md. A text that parses may still break a rule of lth_program_verify: parsing checks only what it needs
+ * to build the program. */
 #include "runtime/kernels/builtin.h"
 #include "runtime/program/program_lex.h"
 #include "runtime/program/program_text.h"
@@ -661,8 +661,8 @@ static bool parse_program(struct parser *p)
 	return p->lexer.kind == LTH_TOKEN_END || lth_lexer_expected(&p->lexer, "nothing behind the program");
 }
 
-enum lth_code lth_program_parse(const char *text, size_t size, struct lth_arena *arena, struct lth_program **out_program,
-				struct lth_diag *diag)
+enum lth_code lth_program_parse(const char *text, size_t size, struct lth_arena *arena,
+				struct lth_program **out_program, struct lth_diag *diag)
 {
 	struct parser p = {.program = lth_program_create(arena)};
 	if (!p.program)

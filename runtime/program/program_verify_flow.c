@@ -1,9 +1,9 @@
 /* The verifier's walk along the instructions: nesting of blocks, storages alive and symbols bound where they are used.
  *
- * One array of facts, true or false, holds both "storage s is alive" and "expression e has a value"; changes are logged,
- * so that leaving a block undoes what it did. Behind an if, a fact holds when it holds at the end of both arms; behind a
- * loop, which may run no turn, when it held in front of it. A storage that lives when a loop begins must live at the end
- * of each turn. The work is linear in the instructions and in the changes of each arm. */
+ * One array of facts, true or false, holds both "storage s is alive" and "expression e has a value"; changes are
+ * logged, so that leaving a block undoes what it did. Behind an if, a fact holds when it holds at the end of both arms;
+ * behind a loop, which may run no turn, when it held in front of it. A storage that lives when a loop begins must live
+ * at the end of each turn. The work is linear in the instructions and in the changes of each arm. */
 #include "runtime/program/program_verify.h"
 
 #include <stdlib.h>

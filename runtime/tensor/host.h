@@ -1,6 +1,6 @@
-/* Tensors in the caller's hands, and the files they come in: NumPy's .npy and ONNX's TensorProto (.pb).
- * Readers take untrusted bytes: every length is checked against what is left, and no number in a file makes them allocate
- * more than a small multiple of the file. Thread rule: plain values. */
+/* Tensors in the caller's hands, and the files they come in: NumPy's .npy and ONNX's TensorProto (.pb). Readers take
+ * untrusted bytes: every length is checked against what is left, and no number in a file makes them allocate more than
+ * a small multiple of the file. Thread rule: plain values. */
 #ifndef LTH_TENSOR_HOST_H
 #define LTH_TENSOR_HOST_H
 
@@ -15,7 +15,7 @@ struct lth_host_tensor {
 	enum lth_dtype dtype;
 	uint32_t rank;
 	int64_t dims[LTH_HOST_MAX_RANK];
-	void *data; /* owned; dense, row-major; strings are struct lth_string whose bytes lie behind them in the block */
+	void *data; /* owned; dense, row-major; strings are struct lth_string, their bytes behind them */
 	int64_t bytes; /* of the elements */
 };
 

@@ -1,6 +1,6 @@
-/* ONNX TensorProto (onnx.proto3): the elements are raw little-endian bytes, or numbers in one of five typed fields, which
- * protobuf may pack or not. The reader is our own because executables stand on libc alone. It makes two passes over the
- * message: type and dims first, for they may come behind the data they describe. */
+/* ONNX TensorProto (onnx.proto3): the elements are raw little-endian bytes, or numbers in one of five typed fields,
+ * which protobuf may pack or not. The reader is our own because executables stand on libc alone. It makes two passes
+ * over the message: type and dims first, for they may come behind the data they describe. */
 #include "runtime/tensor/host.h"
 
 #include <stdio.h>

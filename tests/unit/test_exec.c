@@ -486,11 +486,12 @@ END_TEST
 static const char data_symbols[] =
 	"program \"nonzero\" {\n symbol $n in [1, 64] hint 8 input 0 axis 0\n symbol $k in [0, inf] data\n"
 	" e0 = $n * 4\n e1 = $n * 8\n e2 = $k * 8\n bound $k $n\n"
-	" storage s0 input 0 bytes e0\n storage s1 arena bytes e1\n storage s2 arena bytes 8\n storage s3 pool bytes e2\n"
+	" storage s0 input 0 bytes e0\n storage s1 arena bytes e1\n storage s2 arena bytes 8\n"
+	" storage s3 pool bytes e2\n"
 	" tensor t0 f32[$n] in s0\n tensor t1 i64[1, $n] in s1\n tensor t2 i64[] in s2\n"
 	" tensor t3 i64[1, $k] in s1\n tensor t4 i64[1, $k] in s3\n"
 	" input \"x\" t0\n output \"indices\" t4\n output \"planned\" t3\n output \"count\" t2\n"
-	" alloc s1\n alloc s2\n builtin \"nonzero\" writes (t1, t2) reads (t0)\n bind $k from t2 at 0\n"
+	" alloc s1\n alloc s2\n builtin \"non_zero\" writes (t1, t2) reads (t0)\n bind $k from t2 at 0\n"
 	" alloc s3\n copy t4 from t3\n return\n"
 	" orientation {\n s1 base 0\n s2 base 0 over (s1)\n }\n}";
 

@@ -59,12 +59,12 @@ static const char sample[] = "program \"sample \\\"net\\\"\" {\n"
 			     "\toutput \"y\" t3\n"
 			     "\toutput \"n\" t5\n"
 			     "\t0: alloc s1\n"
-			     "\t1: call k0 writes (t1) reads (t0, _) ints (e7) range $batch grain 16 scratch s1 bytes 64 flops 4096"
-			     " node \"conv1\"\n"
+			     "\t1: call k0 writes (t1) reads (t0, _) ints (e7) range $batch grain 16 scratch s1"
+			     " bytes 64 flops 4096 node \"conv1\"\n"
 			     "\t2: guard $batch <= 64 \"too many\"\n"
 			     "\t3: alloc s5\n"
 			     "\t4: alloc s6\n"
-			     "\t5: builtin \"nonzero\" writes (t7, t5) reads (t1) ints (e8, 0) attributes \"a=1\"\n"
+			     "\t5: builtin \"non_zero\" writes (t7, t5) reads (t1) ints (e8, 0) attributes \"a=1\"\n"
 			     "\t6: if t6\n"
 			     "\t7:   copy t3 from t1\n"
 			     "\t8: else\n"
@@ -212,8 +212,8 @@ static void verify_is(const char *text, const char *place, const char *expected)
 /* The sample, corrected: $n is bound, s2 allocated. */
 static char *verified_sample(void)
 {
-	char *text = edit(sample, "\t5: builtin \"nonzero\" writes (t7, t5)",
-			  "\tbind $n from t5 at 0\n\talloc s2\n\t5: builtin \"nonzero\" writes (t7, t5)");
+	char *text = edit(sample, "\t5: builtin \"non_zero\" writes (t7, t5)",
+			  "\tbind $n from t5 at 0\n\talloc s2\n\t5: builtin \"non_zero\" writes (t7, t5)");
 	return edit(text, "reads (t0, _)", "reads (t0, t4)");
 }
 
@@ -422,7 +422,8 @@ static void add_random_instr(struct lth_program *p, uint32_t depth)
 		ints[i] = random_int_expr(p, p->num_exprs);
 	}
 	struct lth_instr instr = {
-		.op = (enum lth_instr_op)random_below(LTH_INSTR_LOOP + 1), .callee = 0, .tensors = tensors, .ints = ints,
+		.op = (enum lth_instr_op)random_below(LTH_INSTR_LOOP + 1), .callee = 0,
+		.tensors = tensors, .ints = ints,
 		.storage = random_below(p->num_storages), .symbol = random_below(p->num_symbols), .grain = 1,
 		.target = LTH_NONE, .range = ints[3], .scratch = LTH_NONE, .scratch_bytes = LTH_NONE,
 		.node = random_below(2) ? "n" : NULL,

@@ -46,7 +46,8 @@ START_TEST(all_types_round_trip)
 	static const int64_t shapes[][4] = {{0}, {1, 5}, {2, 3, 0}, {3, 2, 3, 4}}; /* rank, dims */
 	for (int type = 0; type < LTH_NUM_DTYPES; type++)
 		for (size_t s = 0; s < sizeof(shapes) / sizeof(shapes[0]) && type != LTH_DTYPE_STRING; s++) {
-			struct lth_host_tensor t = {.dtype = (enum lth_dtype)type, .rank = (uint32_t)shapes[s][0]}, back;
+			struct lth_host_tensor t = {.dtype = (enum lth_dtype)type}, back;
+			t.rank = (uint32_t)shapes[s][0];
 			struct lth_diag diag = {0};
 			struct lth_buf bytes = {0};
 			int64_t count;

@@ -1,7 +1,7 @@
-/* topk: the k largest or smallest along an axis, with their indices (ONNX TopK). Equal elements come by index, the lower
- * first. NaN counts as the largest.
+/* top_k: the k largest or smallest along an axis, with their indices (ONNX TopK). Equal elements come by index, the
+ * lower first. NaN counts as the largest.
  *
- *   outputs: values, indices i64 (dims as the input's, k on the axis); input: values; ints: k
+ *   outputs: values, indices i64 (dims as the input's, k on the axis); inputs: values, k (not read: the dims say it)
  *   attributes: axis (-1), largest (1), sorted (1; 0 gives the same order) */
 #include "runtime/exec/pool.h"
 #include "runtime/kernels/order.h"
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-struct topk {
+struct top_k {
 	const struct lth_builtin_tensor *in;
 	char *values;     /* NULL: not wanted */
 	int64_t *indices; /* the same */
@@ -40,7 +40,7 @@ static void sift_down(struct lth_keyed *heap, int64_t count, int64_t at)
 	heap[at] = item;
 }
 
-static void select_row(const struct topk *t, const char *row, struct lth_keyed *heap)
+static void select_row(const struct top_k *t, const char *row, struct lth_keyed *heap)
 {
 	int64_t count = t->in->dims[t->axis];
 	int64_t step = t->in->strides[t->axis] * (int64_t)(lth_dtype_bits(t->in->dtype) / 8);
@@ -62,7 +62,7 @@ static void select_row(const struct topk *t, const char *row, struct lth_keyed *
 /* Rows [begin, end): the positions on all axes but `axis`, in row-major order. */
 static int run_rows(void *context, int64_t begin, int64_t end, int64_t thread)
 {
-	const struct topk *t = context;
+	const struct top_k *t = context;
 	int64_t element = lth_dtype_bits(t->in->dtype) / 8;
 	struct lth_keyed *heap = t->heaps + 2 * t->k * thread;
 	for (int64_t row = begin; row < end; row++) {
@@ -89,12 +89,15 @@ static int run_rows(void *context, int64_t begin, int64_t end, int64_t thread)
 	return 0;
 }
 
-int lth_builtin_topk(struct lth_builtin_call *call)
+int lth_builtin_top_k(struct lth_builtin_call *call)
 {
-	if (call->num_tensors != 3 || call->num_outputs != 2 || call->num_ints != 1 || call->tensors[2].rank == 0)
-		return lth_builtin_fail(call, LTH_KERNEL_SHAPE, "topk takes two outputs, one input and k");
-	const struct lth_builtin_tensor *values = &call->tensors[0], *indices = &call->tensors[1];
-	struct topk t = {.in = &call->tensors[2], .values = values->data, .indices = indices->data};
+	struct lth_builtin_tensor in = lth_builtin_input(call, 0);
+	if (call->num_outputs < 1 || call->num_outputs > 2 || !in.data || in.rank == 0)
+		return lth_builtin_fail(call, LTH_KERNEL_SHAPE, "top_k takes two outputs and one input");
+	static const struct lth_builtin_tensor absent;
+	const struct lth_builtin_tensor *values = &call->tensors[0];
+	const struct lth_builtin_tensor *indices = call->num_outputs > 1 ? &call->tensors[1] : &absent;
+	struct top_k t = {.in = &in, .values = values->data, .indices = indices->data};
 	/* An absent output has no strides; any will do. */
 	t.value_strides = values->strides ? values->strides : t.in->strides;
 	t.index_strides = indices->strides ? indices->strides : t.in->strides;
@@ -104,7 +107,7 @@ int lth_builtin_topk(struct lth_builtin_call *call)
 		return lth_builtin_fail(call, LTH_KERNEL_SHAPE, "axis %lld of rank %u, type %s", (long long)axis,
 					t.in->rank, lth_dtype_text(t.in->dtype));
 	t.axis = (uint32_t)axis;
-	t.k = call->ints[0];
+	t.k = values->dims ? values->dims[axis] : indices->dims ? indices->dims[axis] : 0;
 	t.largest = lth_builtin_int(call, "largest", 1) != 0;
 	if (t.k < 0 || t.k > t.in->dims[axis])
 		return lth_builtin_fail(call, LTH_KERNEL_SHAPE, "k is %lld for %lld elements", (long long)t.k,

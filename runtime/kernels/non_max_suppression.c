@@ -1,6 +1,6 @@
-/* nonmaxsuppression: boxes that survive, per batch and class, best score first (ONNX NonMaxSuppression).
+/* non_max_suppression: boxes that survive, per batch and class, best score first (ONNX NonMaxSuppression).
  *
- *   outputs: selected i64 [bound, 3] (batch, class, box), extent i64
+ *   outputs: selected i64 [bound, 3] (batch, class, box), extent i64 (absent when the bound is 0)
  *   inputs: boxes f32 [batches, n, 4], scores f32 [batches, classes, n], most per class i64 (absent: 0, none),
  *     iou threshold f32 (absent: 0), score threshold f32 (absent: none)
  *   attributes: center_point_box (0: corners y1 x1 y2 x2 in any order; 1: x centre, y centre, width, height)
@@ -122,27 +122,28 @@ static float scalar(const struct lth_builtin_tensor *tensor, float fallback)
 	return tensor->data && lth_tensor_count(tensor->rank, tensor->dims) ? *(const float *)tensor->data : fallback;
 }
 
-static bool shapes_fit(const struct lth_builtin_call *call)
+static bool shapes_fit(const struct lth_builtin_call *call, const struct lth_builtin_tensor *boxes,
+		       const struct lth_builtin_tensor *scores)
 {
-	if (call->num_tensors != 7 || call->num_outputs != 2)
+	if (call->num_outputs < 1 || call->num_outputs > 2)
 		return false;
-	const struct lth_builtin_tensor *out = &call->tensors[0], *boxes = &call->tensors[2],
-					*scores = &call->tensors[3];
-	return out->rank == 2 && boxes->rank == 3 && scores->rank == 3 && boxes->dtype == LTH_DTYPE_F32 &&
+	return call->tensors[0].rank == 2 && boxes->rank == 3 && scores->rank == 3 && boxes->dtype == LTH_DTYPE_F32 &&
 	       scores->dtype == LTH_DTYPE_F32 && boxes->dims[2] == 4 && boxes->dims[0] == scores->dims[0] &&
 	       boxes->dims[1] == scores->dims[2];
 }
 
-int lth_builtin_nms(struct lth_builtin_call *call)
+int lth_builtin_non_max_suppression(struct lth_builtin_call *call)
 {
-	if (!shapes_fit(call))
+	struct lth_builtin_tensor in[5];
+	for (uint32_t i = 0; i < 5; i++)
+		in[i] = lth_builtin_input(call, i);
+	if (!shapes_fit(call, &in[0], &in[1]))
 		return lth_builtin_fail(call, LTH_KERNEL_SHAPE,
 					"boxes [batches, n, 4] and scores [batches, classes, n] of f32 are wanted");
-	const struct lth_builtin_tensor *most = &call->tensors[4];
+	const struct lth_builtin_tensor *most = &in[2];
 	struct nms n = {
-		.boxes = &call->tensors[2], .scores = &call->tensors[3],
-		.iou = scalar(&call->tensors[5], 0), .score = scalar(&call->tensors[6], 0),
-		.has_score = call->tensors[6].data != NULL,
+		.boxes = &in[0], .scores = &in[1], .iou = scalar(&in[3], 0), .score = scalar(&in[4], 0),
+		.has_score = in[4].data != NULL,
 		.centred = lth_builtin_int(call, "center_point_box", 0) != 0,
 		.out = call->tensors[0].data, .capacity = call->tensors[0].dims[0],
 	};
@@ -164,6 +165,7 @@ int lth_builtin_nms(struct lth_builtin_call *call)
 	if (!fits)
 		return lth_builtin_fail(call, LTH_KERNEL_SHAPE, "more than the %lld boxes that were planned for",
 					(long long)n.capacity);
-	*(int64_t *)call->tensors[1].data = n.count;
+	if (call->num_outputs > 1)
+		*(int64_t *)call->tensors[1].data = n.count;
 	return 0;
 }
