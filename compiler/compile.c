@@ -160,6 +160,7 @@ static enum lth_code make_builds(const struct lth_compile_request *request, stru
 	for (size_t i = 0; i < count; i++) {
 		builds[i].request = request;
 		builds[i].diag = diag;
+		builds[i].is_first = i == 0;
 		builds[i].options = lth_options_overlay(request->options, json_array_get(variants, i));
 		builds[i].defaults = lth_option_defaults();
 		builds[i].arena = lth_arena_create(0);

@@ -31,6 +31,7 @@ struct lth_variant {
 	struct lth_memory_options memory_options;
 	int64_t threads;
 	bool verify;
+	bool is_first; /* the one whose artifacts are given out */
 
 	/* the way of the data */
 	struct lth_graph *graph;

@@ -72,7 +72,7 @@ enum lth_code lth_lower_kernel(struct lth_graph *graph, const struct lth_access 
 		lth_lower_operand(&lower, group->outputs[i], true);
 	enum lth_code code;
 	bool done = false;
-	if (anchor && templates && anchor->op->impl->problem) {
+	if (anchor && anchor->op->impl->problem && (templates || !anchor->op->impl->reduction)) {
 		code = lth_lower_template(&lower, anchor, &spec, &done);
 		if (code != LTH_OK)
 			return code;

@@ -97,7 +97,7 @@ void lth_nest_merge(struct lth_lower *lower, struct lth_nest *nest, struct lth_r
 /* Of how many loads below the roots the address moves by one element along an axis / moves in another way. */
 void lth_nest_strides(struct lth_lower *lower, const struct lth_root *roots, uint32_t num_roots, uint32_t axis,
 		      uint32_t *out_unit, uint32_t *out_irregular);
-/* A typical extent, for cost decisions only. */
+/* A typical extent, at least 1, for cost decisions only. */
 int64_t lth_nest_hint(struct lth_lower *lower, lth_dim extent);
 
 /* Marks the operands that `value` reads only at `address`, where it is then stored as `memory` (see in_place). Operands

@@ -142,7 +142,10 @@ void lth_nest_strides(struct lth_lower *lower, const struct lth_root *roots, uin
 int64_t lth_nest_hint(struct lth_lower *lower, lth_dim extent)
 {
 	int64_t value;
-	return lth_dim_eval_hint(lower->graph->dims, extent, &value) ? value : 64;
+	enum { UNKNOWN = 64, MOST = 1 << 24 };
+	if (!lth_dim_eval_hint(lower->graph->dims, extent, &value))
+		return UNKNOWN;
+	return value < 1 ? 1 : value > MOST ? MOST : value;
 }
 
 /* For each operand: 1 read at `address`, 2 read elsewhere (or both). */

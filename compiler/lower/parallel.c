@@ -20,7 +20,7 @@ void lth_parallel_begin(struct lth_emitter *emitter, const struct lth_nest *nest
 		range = lth_dim_mul(dims, range, nest->extents[count++]);
 	}
 	int64_t work = work_per_turn > 0 ? work_per_turn : 1;
-	for (uint32_t i = count; i < num_available; i++)
+	for (uint32_t i = count; i < num_available && work < WORK_PER_TASK; i++)
 		work *= lth_nest_hint(lower, nest->extents[i]);
 	out->range = range;
 	out->grain = work >= WORK_PER_TASK ? 1 : (uint32_t)((WORK_PER_TASK + work - 1) / work);

@@ -108,3 +108,37 @@ done:
 	free(change);
 	return code;
 }
+
+enum lth_code lth_memory_offsets(const struct lth_program *program, const int64_t *symbols, int64_t *out_offsets,
+				 struct lth_diag *diag)
+{
+	enum lth_code code = LTH_OUT_OF_MEMORY;
+	int64_t *values = calloc(program->num_exprs + 1, sizeof(*values));
+	int64_t *sizes = calloc(program->num_storages + 1, sizeof(*sizes));
+	int64_t *offsets = calloc(program->num_storages + 1, sizeof(*offsets)), best = -1;
+	if (!values || !sizes || !offsets) {
+		lth_diag_fail(diag, code, "memory figures", NULL, NULL, "no memory");
+		goto done;
+	}
+	code = lth_program_eval(program, symbols, NULL, values, NULL, diag);
+	if (code != LTH_OK)
+		goto done;
+	for (uint32_t s = 0; s < program->num_storages; s++) {
+		sizes[s] = rounded(&program->storages[s], values[program->storages[s].size]);
+		out_offsets[s] = -1;
+	}
+	for (uint32_t k = 0; k < program->num_orientations; k++) {
+		const struct lth_orientation *o = &program->orientations[k];
+		int64_t height = orientation_height(program, o, sizes, offsets);
+		if (best >= 0 && height >= best)
+			continue;
+		best = height;
+		for (uint32_t i = 0; i < o->num_storages; i++)
+			out_offsets[o->storages[i]] = offsets[i];
+	}
+done:
+	free(values);
+	free(sizes);
+	free(offsets);
+	return code;
+}

@@ -94,6 +94,9 @@ struct lth_memory_figures {
 };
 LTH_MUST_CHECK enum lth_code lth_memory_figures(const struct lth_program *program, const int64_t *symbols,
 						struct lth_memory_figures *out, struct lth_diag *diag);
+/* Offsets of the ARENA storages in the best orientation at these symbol values, by storage; -1 for others. */
+LTH_MUST_CHECK enum lth_code lth_memory_offsets(const struct lth_program *program, const int64_t *symbols,
+						int64_t *out_offsets, struct lth_diag *diag);
 /* Symbol values at the hints, and at the top of the box; false when a symbol is unbounded. Arrays of num_symbols. */
 void lth_symbols_at_hint(const struct lth_program *program, int64_t *out);
 bool lth_symbols_at_top(const struct lth_program *program, int64_t *out);
