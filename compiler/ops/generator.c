@@ -1,5 +1,7 @@
 /* Values made from indices and a few scalars: ConstantOfShape, Range, EyeLike, OneHot, AffineGrid, windows, the mel
  * matrix. */
+#include "compiler/ops/axes.h"
+#include "compiler/ops/build.h"
 #include "compiler/ops/family.h"
 
 #include <math.h>
@@ -48,46 +50,75 @@ const struct lth_op_impl lth_impl_constant_of_shape = {.infer = infer_constant_o
 /* ---- Range ---- */
 
 /* Numbers from start to limit by delta: max(0, ceil((limit - start) / delta)). */
-static lth_dim range_length(struct lth_infer *infer)
+static lth_dim whole_length(struct lth_dims *dims, lth_dim start, lth_dim limit, lth_dim delta)
+{
+	lth_dim zero = lth_dim_const(dims, 0), one = lth_dim_const(dims, 1), back = lth_dim_sub(dims, zero, delta);
+	int64_t min, max;
+	lth_dim_range(dims, delta, &min, &max);
+	lth_dim up = lth_dim_sub(dims, limit, start), down = lth_dim_sub(dims, start, limit), span, stride;
+	if (min > 0 || max < 0) {
+		span = min > 0 ? up : down;
+		stride = min > 0 ? delta : back;
+	} else { /* the sign is the run's */
+		span = lth_dim_choose(dims, lth_dim_min(dims, one, lth_dim_max(dims, zero, delta)), up, down);
+		stride = lth_dim_max(dims, one, lth_dim_max(dims, delta, back));
+	}
+	return lth_dim_max(dims, zero, lth_dim_ceildiv(dims, span, stride));
+}
+
+static lth_dim real_length(struct lth_infer *infer)
 {
 	struct lth_dims *dims = infer->dims;
 	uint32_t count;
-	int64_t step;
-	lth_dim zero = lth_dim_const(dims, 0);
-	const lth_dim *start = lth_infer_ints(infer, 0, &count), *limit = lth_infer_ints(infer, 1, &count);
-	const lth_dim *delta = lth_infer_ints(infer, 2, &count);
-	if (start && limit && delta && lth_dim_is_const(dims, delta[0], &step) && step != 0) {
-		lth_dim span = step > 0 ? lth_dim_sub(dims, limit[0], start[0]) : lth_dim_sub(dims, start[0], limit[0]);
-		return lth_dim_max(dims, zero, lth_dim_ceildiv(dims, span, lth_dim_const(dims, step > 0 ? step : -step)));
-	}
 	const lth_real *from = lth_infer_reals(infer, 0, &count), *to = lth_infer_reals(infer, 1, &count);
 	const lth_real *by = lth_infer_reals(infer, 2, &count);
 	if (!from || !to || !by)
 		return LTH_DIM_NONE;
 	lth_real steps = lth_real_apply(dims, LTH_EXPR_RDIV, lth_real_apply(dims, LTH_EXPR_RSUB, to[0], from[0]), by[0]);
 	steps = lth_real_apply(dims, LTH_EXPR_RCEIL, steps, steps);
-	return lth_dim_max(dims, zero, lth_dim_from_real(dims, steps));
+	return lth_dim_max(dims, lth_dim_const(dims, 0), lth_dim_from_real(dims, steps));
+}
+
+/* Floats that only the run knows: a range of whole numbers, as many as it says, scaled and moved. */
+static enum lth_code expand_float_range(struct lth_infer *infer)
+{
+	lth_value_id start = infer->node->inputs[0], limit = infer->node->inputs[1], delta = infer->node->inputs[2];
+	enum lth_dtype dtype = lth_infer_type(infer, 0)->dtype;
+	lth_value_id zero = lth_build_scalar(infer, LTH_DTYPE_I64, 0), one = lth_build_scalar(infer, LTH_DTYPE_I64, 1);
+	lth_value_id length = lth_build2(infer, LTH_OP_ID_Sub, limit, start);
+	length = lth_build1(infer, LTH_OP_ID_Ceil, lth_build2(infer, LTH_OP_ID_Div, length, delta));
+	length = lth_build2(infer, LTH_OP_ID_Max, lth_build_cast(infer, length, LTH_DTYPE_I64), zero);
+	lth_value_id whole = lth_build(infer, LTH_OP_ID_Range, (lth_value_id[]){zero, length, one}, 3, NULL, 0);
+	lth_value_id scaled = lth_build2(infer, LTH_OP_ID_Mul, lth_build_cast(infer, whole, dtype), delta);
+	lth_build_output(infer, 0, lth_build2(infer, LTH_OP_ID_Add, scaled, start));
+	return LTH_OK;
 }
 
 static enum lth_code infer_range(struct lth_infer *infer)
 {
-	const lth_dim *start, *delta;
+	const lth_dim *ints[3] = {NULL};
 	uint32_t count, ignored;
-	lth_dim list[LTH_MAX_CONTENTS], one = lth_dim_const(infer->dims, 1);
-	for (uint32_t i = 0; i < 3; i++)
+	lth_dim list[LTH_MAX_CONTENTS], one = lth_dim_const(infer->dims, 1), length;
+	bool real = lth_is_float(lth_infer_type(infer, 0)->dtype);
+	for (uint32_t i = 0; i < 3; i++) {
 		if (lth_dim_equal(infer->dims, lth_type_elements(infer->graph, lth_infer_type(infer, i)), one) != LTH_YES)
 			return lth_infer_reject(infer, "one element", "%s has shape %s", lth_infer_input_text(infer, i),
 						lth_infer_shape_text(infer, lth_infer_type(infer, i)));
-	lth_dim length = range_length(infer);
-	if (length == LTH_DIM_NONE)
-		length = lth_infer_data_dim(infer, "length", LTH_DIM_NONE);
+		enum lth_code code = real ? LTH_OK : lth_infer_need_ints(infer, i, INT64_MIN, &ints[i], &ignored);
+		if (code)
+			return code;
+	}
+	int64_t step;
+	if (!real && lth_dim_is_const(infer->dims, ints[2][0], &step) && step == 0)
+		return lth_infer_reject(infer, "a delta other than 0", "delta 0");
+	length = real ? real_length(infer) : whole_length(infer->dims, ints[0][0], ints[1][0], ints[2][0]);
+	if (real && length == LTH_DIM_NONE)
+		return lth_build_expand(infer, expand_float_range);
 	enum lth_code code = lth_infer_output(infer, 0, LTH_NUM_DTYPES, 1, &length);
-	start = lth_infer_ints(infer, 0, &ignored);
-	delta = lth_infer_ints(infer, 2, &ignored);
-	if (code || !start || !delta || !lth_infer_wants_contents(infer, 0, &count))
+	if (code || real || !lth_infer_wants_contents(infer, 0, &count))
 		return code;
 	for (uint32_t i = 0; i < count; i++)
-		list[i] = i ? lth_dim_add(infer->dims, list[i - 1], delta[0]) : start[0];
+		list[i] = i ? lth_dim_add(infer->dims, list[i - 1], ints[2][0]) : ints[0][0];
 	lth_infer_set_ints(infer, 0, list, count);
 	return LTH_OK;
 }
@@ -128,11 +159,23 @@ static lth_sx eye_like_element(struct lth_lower *lower, const struct lth_node *n
 
 const struct lth_op_impl lth_impl_eye_like = {.infer = infer_eye_like, .element = eye_like_element};
 
+/* A depth in floating point that only the run knows, as an integer. */
+static enum lth_code expand_float_depth(struct lth_infer *infer)
+{
+	lth_value_id in[3] = {infer->node->inputs[0], infer->node->inputs[1], infer->node->inputs[2]};
+	const struct lth_attr axis = {.name = "axis", .kind = LTH_ATTR_INT, .count = 1, .i = lth_op_int(infer->node, "axis")};
+	in[1] = lth_build_cast(infer, in[1], LTH_DTYPE_I64);
+	lth_build_output(infer, 0, lth_build(infer, LTH_OP_ID_OneHot, in, 3, &axis, 1));
+	return LTH_OK;
+}
+
 static enum lth_code infer_one_hot(struct lth_infer *infer)
 {
 	const struct lth_type *indices = lth_infer_type(infer, 0);
 	uint32_t axis, count;
 	lth_dim dims[LTH_MAX_RANK + 1], depth;
+	if (lth_is_float(lth_infer_type(infer, 1)->dtype) && !lth_infer_reals(infer, 1, &count))
+		return lth_build_expand(infer, expand_float_depth);
 	enum lth_code code = lth_infer_axis(infer, lth_op_int(infer->node, "axis"), indices->rank + 1, &axis);
 	if (code)
 		return code;

@@ -8,6 +8,7 @@ noinst_LIBRARIES += %D%/libops.a
 	%D%/elementwise.c %D%/elementwise_contents.c \
 	%D%/activation.c \
 	%D%/attention.c \
+	%D%/axes.c %D%/axes.h \
 	%D%/cast.c \
 	%D%/quantize.c \
 	%D%/random.c %D%/random.h \

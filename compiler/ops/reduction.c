@@ -1,4 +1,5 @@
 /* Reductions over axes: the Reduce family, ArgMax and ArgMin, running sums and products. */
+#include "compiler/ops/axes.h"
 #include "compiler/ops/family.h"
 
 #include <assert.h>
@@ -6,62 +7,43 @@
 
 /* ---- Reduce* ---- */
 
-/* Axes as bits. The contents of the axes are known and checked once inference is past. */
-static uint32_t reduced_axes(struct lth_graph *graph, const struct lth_node *node)
+/* The reduced axes: all, when none are listed and that is not to mean nothing. */
+static void reduced_axes(struct lth_graph *graph, const struct lth_node *node, struct lth_axes *out)
 {
-	uint32_t rank = graph->values[node->inputs[0]].type.rank, flags = 0;
+	uint32_t rank = graph->values[node->inputs[0]].type.rank;
 	lth_value_id input = lth_node_input(node, 1);
-	const struct lth_contents *axes = input == LTH_NONE ? NULL : lth_value_contents(graph, input);
-	for (uint32_t i = 0; axes && i < axes->count; i++) {
-		int64_t axis = 0;
-		lth_dim_is_const(graph->dims, axes->dims[i], &axis);
-		flags |= 1u << (axis < 0 ? axis + rank : axis);
-	}
-	if ((!axes || axes->count == 0) && !lth_op_int(node, "noop_with_empty_axes"))
-		flags = (1u << rank) - 1;
-	return flags;
-}
-
-static enum lth_code check_axes(struct lth_infer *infer)
-{
-	const int64_t *axes;
-	uint32_t count, axis;
-	if (!lth_infer_type(infer, 1))
-		return LTH_OK;
-	enum lth_code code = lth_infer_need_consts(infer, 1, &axes, &count);
-	for (uint32_t i = 0; !code && i < count; i++)
-		code = lth_infer_axis(infer, axes[i], lth_infer_rank(infer, 0), &axis);
-	return code;
+	const struct lth_contents *list = input == LTH_NONE ? NULL : lth_value_contents(graph, input);
+	lth_node_axes(graph, node, 1, rank, out);
+	if ((list && list->count) || lth_op_int(node, "noop_with_empty_axes"))
+		return;
+	out->flags = (1u << rank) - 1;
+	for (uint32_t i = 0; i < rank; i++)
+		out->in[i] = lth_dim_const(graph->dims, 1);
 }
 
 /* The reductions that models do on shapes. */
-static void reduce_contents(struct lth_infer *infer)
+static void reduce_contents(struct lth_infer *infer, const struct lth_axes *axes)
 {
 	uint32_t count;
+	struct lth_dims *dims = infer->dims;
 	enum lth_op_id id = lth_op_id(infer->node->op);
 	const lth_dim *ints = lth_infer_ints(infer, 0, &count);
 	const lth_real *reals = ints ? NULL : lth_infer_reals(infer, 0, &count);
-	if ((!ints && !reals) || count == 0 || reduced_axes(infer->graph, infer->node) + 1 != 1u << lth_infer_rank(infer, 0))
+	bool max = id == LTH_OP_ID_ReduceMax, min = id == LTH_OP_ID_ReduceMin;
+	bool sum = id == LTH_OP_ID_ReduceSum && ints, product = id == LTH_OP_ID_ReduceProd && ints;
+	if ((!ints && !reals) || count == 0 || axes->flags + 1 != 1u << axes->rank || !(max || min || sum || product))
 		return;
 	uint32_t result = ints ? ints[0] : reals[0];
 	for (uint32_t i = 1; i < count; i++) {
-		struct lth_dims *dims = infer->dims;
-		if (id == LTH_OP_ID_ReduceProd && ints)
+		if (product)
 			result = lth_dim_mul(dims, result, ints[i]);
-		else if (id == LTH_OP_ID_ReduceSum && ints)
+		else if (sum)
 			result = lth_dim_add(dims, result, ints[i]);
-		else if (id == LTH_OP_ID_ReduceMax)
-			result = ints ? lth_dim_max(dims, result, ints[i])
-				      : lth_real_apply(dims, LTH_EXPR_RMAX, result, reals[i]);
-		else if (id == LTH_OP_ID_ReduceMin)
-			result = ints ? lth_dim_min(dims, result, ints[i])
-				      : lth_real_apply(dims, LTH_EXPR_RMIN, result, reals[i]);
+		else if (ints)
+			result = max ? lth_dim_max(dims, result, ints[i]) : lth_dim_min(dims, result, ints[i]);
 		else
-			return;
+			result = lth_real_apply(dims, max ? LTH_EXPR_RMAX : LTH_EXPR_RMIN, result, reals[i]);
 	}
-	if (id != LTH_OP_ID_ReduceProd && id != LTH_OP_ID_ReduceSum && id != LTH_OP_ID_ReduceMax &&
-	    id != LTH_OP_ID_ReduceMin)
-		return;
 	if (ints)
 		lth_infer_set_ints(infer, 0, &result, 1);
 	else
@@ -71,22 +53,35 @@ static void reduce_contents(struct lth_infer *infer)
 static enum lth_code infer_reduce(struct lth_infer *infer)
 {
 	const struct lth_type *type = lth_infer_type(infer, 0);
-	bool keep = lth_op_int(infer->node, "keepdims") != 0;
-	lth_dim dims[LTH_MAX_RANK];
-	uint32_t rank = 0;
-	enum lth_code code = check_axes(infer);
+	struct lth_dims *d = infer->dims;
+	lth_dim dims[LTH_MAX_RANK], one = lth_dim_const(d, 1);
+	uint32_t rank = type->rank, listed = 0;
+	struct lth_axes axes;
+	enum lth_code code = lth_infer_axes(infer, 1, type->rank, &axes);
 	if (code)
 		return code;
-	uint32_t axes = reduced_axes(infer->graph, infer->node);
-	for (uint32_t i = 0; i < type->rank; i++) {
-		if (!(axes & 1u << i))
-			dims[rank++] = type->dims[i];
-		else if (keep)
-			dims[rank++] = lth_dim_const(infer->dims, 1);
+	reduced_axes(infer->graph, infer->node, &axes);
+	if (!lth_op_int(infer->node, "keepdims")) {
+		/* Each listed axis is another: so many are dropped, whichever they are. */
+		if (axes.known)
+			listed = (uint32_t)__builtin_popcount(axes.flags);
+		else
+			lth_infer_ints(infer, 1, &listed);
+		if (listed > type->rank)
+			return lth_infer_reject(infer, "each axis once", "%u axes for rank %u", listed, type->rank);
+		rank = type->rank - listed;
+		for (uint32_t j = 0; j < rank; j++) {
+			dims[j] = lth_dim_const(d, 0);
+			for (uint32_t i = 0; i < type->rank; i++)
+				dims[j] = lth_dim_add(d, dims[j], lth_dim_mul(d, type->dims[i], lth_axes_is_kept(d, &axes, i, j)));
+		}
+	} else {
+		for (uint32_t i = 0; i < rank; i++)
+			dims[i] = lth_dim_choose(d, axes.in[i], one, type->dims[i]);
 	}
 	code = lth_infer_output(infer, 0, LTH_NUM_DTYPES, rank, dims);
-	if (!code)
-		reduce_contents(infer);
+	if (!code && axes.known)
+		reduce_contents(infer, &axes);
 	return code;
 }
 
@@ -112,11 +107,14 @@ static enum lth_code reduce_reduction(struct lth_lower *lower, const struct lth_
 {
 	(void)diag;
 	enum lth_op_id id = lth_op_id(node->op);
-	uint32_t axes = reduced_axes(lth_lower_graph(lower), node), rank = lth_rank(lower, node->inputs[0]);
+	struct lth_dims *dims = lth_lower_graph(lower)->dims;
 	enum lth_dtype dtype = sum_dtype(lower, node);
-	for (uint32_t i = 0; i < rank; i++)
-		if (axes & 1u << i)
-			out->extents[out->num_axes++] = lth_extent_dim(lower, node->inputs[0], (int32_t)i);
+	struct lth_axes axes;
+	reduced_axes(lth_lower_graph(lower), node, &axes);
+	for (uint32_t i = 0; i < axes.rank; i++)
+		if (!axes.known || axes.flags & 1u << i)
+			out->extents[out->num_axes++] = lth_dim_choose(
+				dims, axes.in[i], lth_extent_dim(lower, node->inputs[0], (int32_t)i), lth_dim_const(dims, 1));
 	out->row_axes = (1u << lth_rank(lower, node->outputs[0])) - 1;
 	if (id == LTH_OP_ID_ReduceLogSumExp) {
 		out->stages[0].combiner = LTH_COMBINE_MAX;
@@ -131,16 +129,36 @@ static enum lth_code reduce_reduction(struct lth_lower *lower, const struct lth_
 	return LTH_OK;
 }
 
-/* The input's index behind a stage's: reduced axes come from behind the output's. */
+/* Index of axis i from the kept axes of the output, when only the run knows which they are. */
+static lth_sx kept_index(struct lth_lower *lower, const struct lth_axes *axes, uint32_t i, const lth_sx *index,
+			 uint32_t out_rank)
+{
+	struct lth_sx_pool *pool = lth_lower_pool(lower);
+	lth_sx sum = lth_sx_int(pool, 0);
+	for (uint32_t j = 0; j < out_rank; j++) {
+		lth_dim here = out_rank == axes->rank ? lth_dim_const(lth_sx_dims(pool), i == j)
+						      : lth_axes_is_kept(lth_sx_dims(pool), axes, i, j);
+		sum = lth_add(pool, sum, lth_mul(pool, index[j], lth_sx_dim(pool, here)));
+	}
+	return sum;
+}
+
+/* The input's index behind a stage's: reduced axes come from behind the output's. Of an axis that may be either, one of
+ * both indices only counts to 1. */
 static lth_sx read_term(struct lth_lower *lower, const struct lth_node *node, const lth_sx *index)
 {
-	uint32_t axes = reduced_axes(lth_lower_graph(lower), node);
-	uint32_t rank = lth_rank(lower, node->inputs[0]), reduced = lth_rank(lower, node->outputs[0]), kept = 0;
+	struct lth_sx_pool *pool = lth_lower_pool(lower);
+	struct lth_axes axes;
+	uint32_t out_rank = lth_rank(lower, node->outputs[0]), reduced = out_rank, kept = 0;
 	bool keep = lth_op_int(node, "keepdims") != 0;
 	lth_sx at[LTH_MAX_RANK];
-	for (uint32_t i = 0; i < rank; i++) {
-		bool inner = axes & 1u << i;
-		at[i] = inner ? index[reduced++] : index[kept];
+	reduced_axes(lth_lower_graph(lower), node, &axes);
+	for (uint32_t i = 0; i < axes.rank; i++) {
+		bool inner = axes.flags & 1u << i;
+		if (axes.known)
+			at[i] = inner ? index[reduced++] : index[kept];
+		else
+			at[i] = lth_add(pool, index[reduced++], kept_index(lower, &axes, i, index, out_rank));
 		kept += !inner || keep;
 	}
 	return lth_read(lower, node->inputs[0], at);
@@ -183,10 +201,13 @@ static lth_sx reduce_element(struct lth_lower *lower, const struct lth_node *nod
 	enum lth_op_id id = lth_op_id(node->op);
 	lth_sx x = lth_result(lower, node, 0, dtype);
 	if (id == LTH_OP_ID_ReduceMean) {
-		lth_dim count = lth_dim_const(graph->dims, 1);
-		for (uint32_t i = 0, axes = reduced_axes(graph, node); axes >> i; i++)
-			if (axes & 1u << i)
-				count = lth_dim_mul(graph->dims, count, lth_extent_dim(lower, node->inputs[0], (int32_t)i));
+		lth_dim one = lth_dim_const(graph->dims, 1), count = one;
+		struct lth_axes axes;
+		reduced_axes(graph, node, &axes);
+		for (uint32_t i = 0; i < axes.rank; i++) {
+			lth_dim extent = lth_extent_dim(lower, node->inputs[0], (int32_t)i);
+			count = lth_dim_mul(graph->dims, count, lth_dim_choose(graph->dims, axes.in[i], extent, one));
+		}
 		x = lth_div(pool, x, lth_sx_cast(pool, lth_sx_dim(pool, count), dtype));
 	} else if (id == LTH_OP_ID_ReduceL2) {
 		x = lth_unary(pool, LTH_SCALAR_SQRT, x);
@@ -267,30 +288,29 @@ const struct lth_op_impl lth_impl_argminmax = {
 
 static enum lth_code infer_cumulative(struct lth_infer *infer)
 {
-	int64_t axis;
-	uint32_t ignored;
-	enum lth_code code = lth_infer_need_const(infer, 1, &axis);
+	struct lth_axes axes;
+	uint32_t count;
+	enum lth_code code = lth_infer_need_rank(infer, 0, 1, LTH_MAX_RANK);
 	if (!code)
-		code = lth_infer_axis(infer, axis, lth_infer_rank(infer, 0), &ignored);
+		code = lth_infer_axes(infer, 1, lth_infer_rank(infer, 0), &axes);
+	if (!code && lth_infer_ints(infer, 1, &count) && count != 1)
+		code = lth_infer_reject(infer, "one axis", "%u axes", count);
 	return code ? code : lth_infer_like(infer, 0, 0);
-}
-
-static uint32_t cumulative_axis(struct lth_lower *lower, const struct lth_node *node)
-{
-	struct lth_graph *graph = lth_lower_graph(lower);
-	const struct lth_contents *contents = lth_value_contents(graph, node->inputs[1]);
-	int64_t axis = 0;
-	lth_dim_is_const(graph->dims, contents->dims[0], &axis);
-	return (uint32_t)(axis < 0 ? axis + lth_rank(lower, node->inputs[0]) : axis);
 }
 
 static enum lth_code cumulative_reduction(struct lth_lower *lower, const struct lth_node *node,
 					  struct lth_reduction *out, struct lth_diag *diag)
 {
 	(void)diag;
+	struct lth_dims *dims = lth_lower_graph(lower)->dims;
+	struct lth_axes axes;
+	lth_node_axes(lth_lower_graph(lower), node, 1, lth_rank(lower, node->inputs[0]), &axes);
 	out->num_axes = 1;
-	out->extents[0] = lth_extent_dim(lower, node->inputs[0], (int32_t)cumulative_axis(lower, node));
-	out->row_axes = (1u << lth_rank(lower, node->inputs[0])) - 1;
+	out->extents[0] = lth_dim_const(dims, 0);
+	for (uint32_t i = 0; i < axes.rank; i++)
+		out->extents[0] = lth_dim_add(dims, out->extents[0],
+					      lth_dim_mul(dims, axes.in[i], lth_extent_dim(lower, node->inputs[0], (int32_t)i)));
+	out->row_axes = (1u << axes.rank) - 1;
 	out->num_stages = 1;
 	out->stages[0].combiner = lth_op_id(node->op) == LTH_OP_ID_CumSum ? LTH_COMBINE_SUM : LTH_COMBINE_PROD;
 	out->stages[0].dtype = lth_compute_dtype(lth_value_dtype(lower, node->inputs[0]));
@@ -304,10 +324,15 @@ static lth_sx cumulative_stage(struct lth_lower *lower, const struct lth_node *n
 {
 	(void)stage;
 	struct lth_sx_pool *pool = lth_lower_pool(lower);
-	uint32_t axis = cumulative_axis(lower, node), rank = lth_rank(lower, node->inputs[0]);
-	lth_sx at[LTH_MAX_RANK], term = index[rank], here = index[axis];
-	memcpy(at, index, rank * sizeof(*at));
-	at[axis] = term;
+	uint32_t rank = lth_rank(lower, node->inputs[0]);
+	struct lth_axes axes;
+	lth_sx at[LTH_MAX_RANK], term = index[rank], here = lth_sx_int(pool, 0);
+	lth_node_axes(lth_lower_graph(lower), node, 1, rank, &axes);
+	for (uint32_t i = 0; i < rank; i++) {
+		lth_sx along = lth_sx_dim(pool, axes.in[i]);
+		here = lth_add(pool, here, lth_mul(pool, along, index[i]));
+		at[i] = lth_add(pool, index[i], lth_mul(pool, along, lth_sub(pool, term, index[i])));
+	}
 	bool reverse = lth_op_int(node, "reverse") != 0, exclusive = lth_op_int(node, "exclusive") != 0;
 	lth_sx first = reverse ? here : term, second = reverse ? term : here;
 	lth_sx taken = exclusive ? lth_lt(pool, first, second) : lth_le(pool, first, second);

@@ -3,6 +3,7 @@
  *
  * A reshape's index is translated group by group: the finest cut of both shapes into runs of axes with equal products.
  * So axes that a reshape does not touch stay as they are, and the others cost one division each. */
+#include "compiler/ops/axes.h"
 #include "compiler/ops/family.h"
 
 #include <string.h>
@@ -33,6 +34,29 @@ static enum lth_code fill_rest(struct lth_infer *infer, lth_dim total, lth_dim *
 	}
 	dims[rest] = lth_dim_floordiv(infer->dims, total, others);
 	return lth_infer_require(infer, LTH_REL_DIVIDES, others, total, "a new shape that divides the elements");
+}
+
+/* A new shape of which the run alone knows whether an entry copies (0) or fills (-1): every entry is the sum of what it
+ * would be, weighted by whether it is. The maximum with 0 keeps each as one atom: products of the sums would explode. */
+static enum lth_code run_time_dims(struct lth_infer *infer, const lth_dim *wanted, uint32_t count, lth_dim *dims)
+{
+	const struct lth_type *type = lth_infer_type(infer, 0);
+	struct lth_dims *d = infer->dims;
+	bool allow_zero = lth_op_int(infer->node, "allowzero") != 0;
+	lth_dim total = lth_type_elements(infer->graph, type), one = lth_dim_const(d, 1), zero = lth_dim_const(d, 0);
+	lth_dim others = one;
+	lth_dim fills[LTH_MAX_CONTENTS];
+	for (uint32_t i = 0; i < count; i++) {
+		fills[i] = lth_dim_is(d, wanted[i], -1);
+		dims[i] = wanted[i];
+		if (!allow_zero && i < type->rank)
+			dims[i] = lth_dim_choose(d, lth_dim_is(d, wanted[i], 0), type->dims[i], wanted[i]);
+		others = lth_dim_mul(d, others, lth_dim_max(d, zero, lth_dim_choose(d, fills[i], one, dims[i])));
+	}
+	lth_dim rest = lth_dim_floordiv(d, total, lth_dim_max(d, others, one));
+	for (uint32_t i = 0; i < count; i++)
+		dims[i] = lth_dim_max(d, zero, lth_dim_choose(d, fills[i], rest, dims[i]));
+	return lth_infer_require(infer, LTH_REL_EQ, total, lth_dim_product(d, dims, count), "as many elements as before");
 }
 
 static enum lth_code reshape_dims(struct lth_infer *infer, const lth_dim *wanted, uint32_t count, lth_dim *dims)
@@ -84,9 +108,15 @@ static enum lth_code infer_reshape(struct lth_infer *infer)
 		dims[1] = lth_dim_product(infer->dims, type->dims + cut, type->rank - cut);
 	} else {
 		const lth_dim *wanted;
-		code = lth_infer_need_ints(infer, 1, lth_op_int(infer->node, "allowzero") ? 0 : 1, &wanted, &rank);
+		code = lth_infer_need_ints(infer, 1, -1, &wanted, &rank);
+		bool run_time = false;
+		for (uint32_t i = 0; !code && i < rank; i++) {
+			int64_t min, max;
+			lth_dim_range(infer->dims, wanted[i], &min, &max);
+			run_time = run_time || (min == -1 && lth_dim_depends_on_data(infer->dims, wanted[i]));
+		}
 		if (!code)
-			code = reshape_dims(infer, wanted, rank, dims);
+			code = (run_time ? run_time_dims : reshape_dims)(infer, wanted, rank, dims);
 		if (code)
 			return code;
 	}
@@ -142,49 +172,56 @@ const struct lth_op_impl lth_impl_reshape = {.infer = infer_reshape, .element = 
 
 /* ---- Squeeze, Unsqueeze ---- */
 
-/* Axes in `input` as flags over `rank`; each must be named once. */
-static enum lth_code axis_flags(struct lth_infer *infer, uint32_t input, uint32_t rank, uint32_t *out)
+/* Sum over i of extents[i] where axis i is the j-th that is not in the set. */
+static lth_dim kept_extent(struct lth_dims *dims, const struct lth_axes *axes, const lth_dim *extents, uint32_t j)
 {
-	const int64_t *axes;
-	uint32_t count, flags = 0, axis;
-	enum lth_code code = lth_infer_need_consts(infer, input, &axes, &count);
-	for (uint32_t i = 0; !code && i < count; i++) {
-		code = lth_infer_axis(infer, axes[i], rank, &axis);
-		if (!code && (flags & 1u << axis))
-			code = lth_infer_reject(infer, "each axis once", "axis %lld twice", (long long)axes[i]);
-		if (!code)
-			flags |= 1u << axis;
+	lth_dim sum = lth_dim_const(dims, 0);
+	for (uint32_t i = 0; i < axes->rank; i++)
+		sum = lth_dim_add(dims, sum, lth_dim_mul(dims, extents[i], lth_axes_is_kept(dims, axes, i, j)));
+	return sum;
+}
+
+/* Without axes, those that are 1 go. */
+static enum lth_code squeeze_ones(struct lth_infer *infer, struct lth_axes *axes)
+{
+	const struct lth_type *type = lth_infer_type(infer, 0);
+	lth_dim one = lth_dim_const(infer->dims, 1);
+	for (uint32_t i = 0; i < type->rank; i++) {
+		enum lth_truth is_one = lth_dim_equal(infer->dims, type->dims[i], one);
+		if (is_one == LTH_UNKNOWN)
+			return lth_infer_unsupported(infer, "name the axes",
+						     "the output's rank depends on whether axis %u of size %s is 1", i,
+						     lth_infer_dim_text(infer, type->dims[i]));
+		axes->in[i] = lth_dim_const(infer->dims, is_one == LTH_YES);
+		axes->flags |= is_one == LTH_YES ? 1u << i : 0;
 	}
-	*out = flags;
-	return code;
+	return LTH_OK;
 }
 
 static enum lth_code infer_squeeze(struct lth_infer *infer)
 {
 	const struct lth_type *type = lth_infer_type(infer, 0);
-	lth_dim one = lth_dim_const(infer->dims, 1), dims[LTH_MAX_RANK];
-	uint32_t flags = 0, rank = 0;
-	enum lth_code code = LTH_OK;
-	if (lth_infer_type(infer, 1)) {
-		code = axis_flags(infer, 1, type->rank, &flags);
-	} else {
-		for (uint32_t i = 0; i < type->rank; i++) {
-			enum lth_truth is_one = lth_dim_equal(infer->dims, type->dims[i], one);
-			if (is_one == LTH_UNKNOWN)
-				return lth_infer_unsupported(infer, "name the axes",
-							     "the output's rank depends on whether axis %u of size %s is 1", i,
-							     lth_infer_dim_text(infer, type->dims[i]));
-			flags |= is_one == LTH_YES ? 1u << i : 0;
-		}
-	}
+	struct lth_dims *d = infer->dims;
+	lth_dim one = lth_dim_const(d, 1), zero = lth_dim_const(d, 0), dims[LTH_MAX_RANK];
+	uint32_t dropped;
+	struct lth_axes axes;
+	enum lth_code code = lth_infer_axes(infer, 1, type->rank, &axes);
+	if (!code && !lth_infer_type(infer, 1))
+		code = squeeze_ones(infer, &axes);
 	for (uint32_t i = 0; !code && i < type->rank; i++) {
-		if (flags & 1u << i)
-			code = lth_infer_require(infer, LTH_REL_EQ, type->dims[i], one, "a squeezed axis of size 1");
-		else
-			dims[rank++] = type->dims[i];
+		lth_dim excess = lth_dim_mul(d, axes.in[i], lth_dim_sub(d, type->dims[i], one));
+		code = lth_infer_require(infer, LTH_REL_EQ, excess, zero, "squeezed axes of size 1");
 	}
-	if (!code)
-		code = lth_infer_output(infer, 0, LTH_NUM_DTYPES, rank, dims);
+	if (code)
+		return code;
+	dropped = (uint32_t)__builtin_popcount(axes.flags);
+	if (!axes.known)
+		lth_infer_ints(infer, 1, &dropped);
+	if (dropped > type->rank)
+		return lth_infer_reject(infer, "each axis once", "%u axes for rank %u", dropped, type->rank);
+	for (uint32_t j = 0; j < type->rank - dropped; j++)
+		dims[j] = kept_extent(d, &axes, type->dims, j);
+	code = lth_infer_output(infer, 0, LTH_NUM_DTYPES, type->rank - dropped, dims);
 	if (!code)
 		lth_infer_pass_contents(infer);
 	return code;
@@ -195,20 +232,25 @@ const struct lth_op_impl lth_impl_squeeze = {.infer = infer_squeeze, .element = 
 static enum lth_code infer_unsqueeze(struct lth_infer *infer)
 {
 	const struct lth_type *type = lth_infer_type(infer, 0);
+	struct lth_dims *d = infer->dims;
+	const lth_dim *ignored;
 	lth_dim dims[LTH_MAX_RANK];
-	const int64_t *axes;
-	uint32_t count, flags, from = 0;
-	enum lth_code code = lth_infer_need_consts(infer, 1, &axes, &count);
+	struct lth_axes axes;
+	uint32_t count;
+	enum lth_code code = lth_infer_need_ints(infer, 1, -LTH_MAX_RANK, &ignored, &count);
 	if (code)
 		return code;
 	uint32_t rank = type->rank + count;
-	if (count > LTH_MAX_RANK || rank > LTH_MAX_RANK)
+	if (rank > LTH_MAX_RANK)
 		return lth_infer_unsupported(infer, NULL, "rank %u is above %d", rank, LTH_MAX_RANK);
-	code = axis_flags(infer, 1, rank, &flags);
+	code = lth_infer_axes(infer, 1, rank, &axes);
 	if (code)
 		return code;
-	for (uint32_t i = 0; i < rank; i++)
-		dims[i] = flags & 1u << i ? lth_dim_const(infer->dims, 1) : type->dims[from++];
+	for (uint32_t k = 0; k < rank; k++) { /* a new axis is 1; the i-th old one is where it is the i-th kept */
+		dims[k] = axes.in[k];
+		for (uint32_t i = 0; i < type->rank; i++)
+			dims[k] = lth_dim_add(d, dims[k], lth_dim_mul(d, type->dims[i], lth_axes_is_kept(d, &axes, k, i)));
+	}
 	code = lth_infer_output(infer, 0, LTH_NUM_DTYPES, rank, dims);
 	if (!code)
 		lth_infer_pass_contents(infer);

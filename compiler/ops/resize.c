@@ -4,6 +4,7 @@
  *
  * Coordinates are computed in double from the axis index alone. Whole-numbered enlargements by nearest, which is what
  * most models use, reduce to a division of the index. */
+#include "compiler/ops/build.h"
 #include "compiler/ops/sample.h"
 
 #include <assert.h>
@@ -106,15 +107,36 @@ static enum lth_code check_lists(struct lth_infer *infer)
 		if (code)
 			return code;
 	} else {
-		if (!has_scales)
+		if (!has_scales || !lth_infer_reals(infer, SCALES, &given))
 			return lth_infer_reject(infer, "scales or sizes", "neither");
-		if (!lth_infer_reals(infer, SCALES, &given))
-			return lth_infer_unsupported(infer, "make the scales a constant, or give sizes",
-						     "the output's shape depends on %s, which is not known at compile time",
-						     lth_infer_input_text(infer, SCALES));
 	}
 	if (given != count)
 		return lth_infer_reject(infer, "one entry a resized axis", "%u entries for %u axes", given, count);
+	return LTH_OK;
+}
+
+/* Scales that only the run knows: the sizes are computed beside, and both are inputs; the sizes decide the shape, the
+ * scales the points. */
+static enum lth_code expand_run_time_scales(struct lth_infer *infer)
+{
+	lth_value_id in[SIZES + 1];
+	uint32_t rank = lth_infer_rank(infer, INPUT), count, place;
+	const int64_t *axes;
+	for (uint32_t i = 0; i <= SIZES; i++)
+		in[i] = lth_node_input(infer->node, i);
+	const struct lth_attr *attrs = infer->node->attrs;
+	uint32_t num_attrs = infer->node->num_attrs;
+	lth_value_id shape = lth_build1(infer, LTH_OP_ID_Shape, in[INPUT]);
+	if (lth_node_ints(infer->node, "axes", &axes, &count)) {
+		int64_t order[LTH_MAX_RANK];
+		for (place = 0; place < count && place < LTH_MAX_RANK; place++)
+			order[place] = axes[place] < 0 ? axes[place] + rank : axes[place];
+		shape = lth_build2(infer, LTH_OP_ID_Gather, shape, lth_build_ints(infer, order, place));
+	}
+	lth_value_id sizes = lth_build_cast(infer, shape, LTH_DTYPE_F32);
+	sizes = lth_build2(infer, LTH_OP_ID_Mul, sizes, in[SCALES]);
+	in[SIZES] = lth_build_cast(infer, lth_build1(infer, LTH_OP_ID_Floor, sizes), LTH_DTYPE_I64);
+	lth_build_output(infer, 0, lth_build(infer, LTH_OP_ID_Resize, in, SIZES + 1, attrs, num_attrs));
 	return LTH_OK;
 }
 
@@ -122,6 +144,9 @@ static enum lth_code infer_resize(struct lth_infer *infer)
 {
 	const struct lth_type *type = lth_infer_type(infer, INPUT);
 	lth_dim dims[LTH_MAX_RANK];
+	uint32_t ignored;
+	if (!lth_infer_type(infer, SIZES) && lth_infer_type(infer, SCALES) && !lth_infer_reals(infer, SCALES, &ignored))
+		return lth_build_expand(infer, expand_run_time_scales);
 	enum lth_code code = check_lists(infer);
 	if (code)
 		return code;
@@ -160,8 +185,14 @@ static struct axis describe_axis(struct lth_lower *lower, const struct lth_node 
 			    .out = lth_shape_of(lower, node->outputs[0])[i]};
 	const struct lth_contents *scales = contents_of(graph, node, SCALES), *sizes = contents_of(graph, node, SIZES);
 	int64_t in, out;
-	axis.by_scale = !sizes;
+	bool run_time = lth_node_input(node, SCALES) != LTH_NONE && sizes;
+	axis.by_scale = !sizes || run_time;
 	axis.place = list_place(node, i, lth_rank(lower, node->inputs[INPUT]), &axis.count);
+	if (run_time) {
+		lth_sx place = lth_sx_int(pool, axis.place);
+		axis.scale = lth_sx_cast(pool, lth_read(lower, node->inputs[SCALES], &place), LTH_DTYPE_F64);
+		return axis;
+	}
 	if (sizes && keeps_ratio(node)) {
 		lth_real_is_const(graph->dims, common_scale(graph, node), &axis.constant);
 	} else if (!sizes) {

@@ -1,5 +1,6 @@
 /* Cutting and growing axes: Slice, Pad, CenterCropPad. Inference and lowering share one description of what happens to
  * each axis, computed from the contents of the inputs. */
+#include "compiler/ops/axes.h"
 #include "compiler/ops/family.h"
 
 #include <string.h>
@@ -8,8 +9,7 @@
 
 /* Output index i of an axis is input index start + i * step. */
 struct slice {
-	lth_dim start, extent;
-	int64_t step;
+	lth_dim start, extent, step;
 };
 
 /* Beyond this, a constant bound means "to the end", whatever the size. */
@@ -36,92 +36,111 @@ static lth_dim slice_bound(struct lth_dims *dims, lth_dim bound, lth_dim size, l
 	return lth_dim_max(dims, low, lth_dim_min(dims, high, bound));
 }
 
-static struct slice slice_axis(struct lth_dims *dims, lth_dim size, lth_dim start, lth_dim end, int64_t step)
+/* The slice for a step of known sign; `stride` is its magnitude. */
+static struct slice slice_towards(struct lth_dims *dims, lth_dim size, lth_dim start, lth_dim end, lth_dim step,
+				  lth_dim stride, bool forward)
 {
-	lth_dim zero = lth_dim_const(dims, 0), minus = lth_dim_const(dims, -1);
-	lth_dim last = lth_dim_sub(dims, size, lth_dim_const(dims, 1));
-	lth_dim stride = lth_dim_const(dims, step > 0 ? step : -step), span;
-	if (step > 0) {
-		start = slice_bound(dims, start, size, zero, size);
-		end = slice_bound(dims, end, size, zero, size);
-		span = lth_dim_sub(dims, end, start);
-	} else {
-		start = slice_bound(dims, start, size, minus, last);
-		end = slice_bound(dims, end, size, minus, last);
-		span = lth_dim_sub(dims, start, end);
-	}
+	lth_dim zero = lth_dim_const(dims, 0), one = lth_dim_const(dims, 1);
+	lth_dim low = forward ? zero : lth_dim_const(dims, -1), high = forward ? size : lth_dim_sub(dims, size, one);
+	start = slice_bound(dims, start, size, low, high);
+	end = slice_bound(dims, end, size, low, high);
+	lth_dim span = forward ? lth_dim_sub(dims, end, start) : lth_dim_sub(dims, start, end);
 	return (struct slice){start, lth_dim_max(dims, zero, lth_dim_ceildiv(dims, span, stride)), step};
 }
 
-/* Entry k of a constant list that is an input, or `otherwise` when the input is absent. */
-static int64_t constant_entry(struct lth_graph *graph, lth_value_id value, uint32_t k, int64_t otherwise)
+static struct slice slice_axis(struct lth_dims *dims, lth_dim size, lth_dim start, lth_dim end, lth_dim step)
 {
-	const struct lth_contents *contents = value == LTH_NONE ? NULL : lth_value_contents(graph, value);
-	int64_t result = otherwise;
-	if (contents && k < contents->count)
-		lth_dim_is_const(graph->dims, contents->dims[k], &result);
+	lth_dim zero = lth_dim_const(dims, 0), one = lth_dim_const(dims, 1), back = lth_dim_sub(dims, zero, step);
+	int64_t min, max;
+	lth_dim_range(dims, step, &min, &max);
+	if (min > 0)
+		return slice_towards(dims, size, start, end, step, step, true);
+	if (max < 0)
+		return slice_towards(dims, size, start, end, step, back, false);
+	lth_dim stride = lth_dim_max(dims, one, lth_dim_max(dims, step, back));
+	lth_dim forward = lth_dim_min(dims, one, lth_dim_max(dims, zero, step));
+	struct slice up = slice_towards(dims, size, start, end, step, stride, true);
+	struct slice down = slice_towards(dims, size, start, end, step, stride, false);
+	return (struct slice){lth_dim_choose(dims, forward, up.start, down.start),
+			      lth_dim_choose(dims, forward, up.extent, down.extent), step};
+}
+
+static const struct lth_contents *contents_of(struct lth_graph *graph, const struct lth_node *node, uint32_t input)
+{
+	lth_value_id value = lth_node_input(node, input);
+	return value == LTH_NONE ? NULL : lth_value_contents(graph, value);
+}
+
+/* What a list says of axis i: entry k is for axis axes[k], or for axis k; `otherwise` where no entry is for it. */
+static lth_dim entry_for(struct lth_graph *graph, const lth_dim *list, uint32_t count, const struct lth_contents *axes,
+			 uint32_t i, uint32_t rank, lth_dim otherwise)
+{
+	lth_dim result = otherwise;
+	if (!axes)
+		return i < count ? list[i] : otherwise;
+	for (uint32_t k = 0; k < count; k++)
+		result = lth_dim_choose(graph->dims, lth_dim_is_axis(graph->dims, axes->dims[k], i, rank), list[k], result);
 	return result;
 }
 
-/* What happens to every axis; the inputs' contents are known and checked. */
+/* What happens to every axis; the inputs' contents are there and checked. */
 static void slice_axes(struct lth_graph *graph, const struct lth_node *node, struct slice *out)
 {
 	const struct lth_type *type = &graph->values[node->inputs[0]].type;
-	const struct lth_contents *starts = lth_value_contents(graph, node->inputs[1]);
-	const struct lth_contents *ends = lth_value_contents(graph, node->inputs[2]);
-	for (uint32_t i = 0; i < type->rank; i++)
-		out[i] = (struct slice){lth_dim_const(graph->dims, 0), type->dims[i], 1};
-	for (uint32_t k = 0; k < starts->count; k++) {
-		int64_t axis = constant_entry(graph, lth_node_input(node, 3), k, k);
-		int64_t step = constant_entry(graph, lth_node_input(node, 4), k, 1);
-		axis = axis < 0 ? axis + type->rank : axis;
-		out[axis] = slice_axis(graph->dims, type->dims[axis], starts->dims[k], ends->dims[k], step);
+	const struct lth_contents *starts = contents_of(graph, node, 1), *ends = contents_of(graph, node, 2);
+	const struct lth_contents *axes = contents_of(graph, node, 3), *steps = contents_of(graph, node, 4);
+	lth_dim zero = lth_dim_const(graph->dims, 0), one = lth_dim_const(graph->dims, 1);
+	uint32_t rank = type->rank, count = starts->count;
+	for (uint32_t i = 0; i < rank; i++) {
+		lth_dim start = entry_for(graph, starts->dims, count, axes, i, rank, zero);
+		lth_dim end = entry_for(graph, ends->dims, count, axes, i, rank, type->dims[i]);
+		lth_dim step = steps ? entry_for(graph, steps->dims, count, axes, i, rank, one) : one;
+		bool whole = start == zero && end == type->dims[i] && step == one;
+		out[i] = whole ? (struct slice){zero, end, one} : slice_axis(graph->dims, type->dims[i], start, end, step);
 	}
 }
 
 static enum lth_code check_slice(struct lth_infer *infer, uint32_t rank)
 {
-	const lth_dim *starts, *ends;
-	const int64_t *axes, *steps;
-	uint32_t count, other, axis, seen = 0;
+	const lth_dim *starts, *ends, *steps, *ignored;
+	uint32_t count, other;
+	int64_t step;
+	struct lth_axes axes;
 	enum lth_code code = lth_infer_need_ints(infer, 1, INT64_MIN, &starts, &count);
 	if (!code)
 		code = lth_infer_need_ints(infer, 2, INT64_MIN, &ends, &other);
 	if (!code && other != count)
-		return lth_infer_reject(infer, "as many ends as starts", "%u starts and %u ends", count, other);
+		code = lth_infer_reject(infer, "as many ends as starts", "%u starts and %u ends", count, other);
 	if (!code && lth_infer_type(infer, 3)) {
-		code = lth_infer_need_consts(infer, 3, &axes, &other);
+		code = lth_infer_axes(infer, 3, rank, &axes);
+		if (!code)
+			code = lth_infer_need_ints(infer, 3, INT64_MIN, &ignored, &other);
 		if (!code && other != count)
-			return lth_infer_reject(infer, "as many axes as starts", "%u starts and %u axes", count, other);
-		for (uint32_t k = 0; !code && k < count; k++) {
-			code = lth_infer_axis(infer, axes[k], rank, &axis);
-			if (!code && seen & 1u << axis)
-				code = lth_infer_reject(infer, "each axis once", "axis %lld twice", (long long)axes[k]);
-			seen |= code ? 0 : 1u << axis;
-		}
+			code = lth_infer_reject(infer, "as many axes as starts", "%u starts and %u axes", count, other);
 	} else if (!code && count > rank) {
-		return lth_infer_reject(infer, "at most one start an axis", "%u starts for rank %u", count, rank);
+		code = lth_infer_reject(infer, "at most one start an axis", "%u starts for rank %u", count, rank);
 	}
 	if (code || !lth_infer_type(infer, 4))
 		return code;
-	code = lth_infer_need_consts(infer, 4, &steps, &other);
+	code = lth_infer_need_ints(infer, 4, INT64_MIN, &steps, &other);
 	if (!code && other != count)
 		return lth_infer_reject(infer, "as many steps as starts", "%u starts and %u steps", count, other);
 	for (uint32_t k = 0; !code && k < count; k++)
-		if (steps[k] == 0 || steps[k] == INT64_MIN)
-			return lth_infer_reject(infer, "a step other than 0", "step %lld", (long long)steps[k]);
+		if (lth_dim_is_const(infer->dims, steps[k], &step) && (step == 0 || step == INT64_MIN))
+			code = lth_infer_reject(infer, "a step other than 0", "step %lld", (long long)step);
 	return code;
 }
 
 static void slice_contents(struct lth_infer *infer, const struct slice *slice)
 {
 	uint32_t count;
-	int64_t start;
+	int64_t start, step;
 	int32_t from[LTH_MAX_CONTENTS];
-	if (!lth_infer_wants_contents(infer, 0, &count) || !lth_dim_is_const(infer->dims, slice->start, &start))
+	if (!lth_infer_wants_contents(infer, 0, &count) || !lth_dim_is_const(infer->dims, slice->start, &start) ||
+	    !lth_dim_is_const(infer->dims, slice->step, &step))
 		return;
 	for (uint32_t i = 0; i < count; i++)
-		from[i] = (int32_t)(start + (int64_t)i * slice->step);
+		from[i] = (int32_t)(start + (int64_t)i * step);
 	lth_infer_move_contents(infer, 0, from, count);
 }
 
@@ -151,7 +170,7 @@ static lth_sx slice_element(struct lth_lower *lower, const struct lth_node *node
 	slice_axes(lth_lower_graph(lower), node, slices);
 	for (uint32_t i = 0; i < lth_rank(lower, node->inputs[0]); i++)
 		at[i] = lth_add(pool, lth_sx_dim(pool, slices[i].start),
-				lth_mul(pool, index[i], lth_sx_int(pool, slices[i].step)));
+				lth_mul(pool, index[i], lth_sx_dim(pool, slices[i].step)));
 	return lth_read(lower, node->inputs[0], at);
 }
 
@@ -163,19 +182,16 @@ struct pad {
 	lth_dim before, after;
 };
 
-/* Padding of every axis; contents are known and checked. */
+/* Padding of every axis; contents are there and checked. */
 static void pad_axes(struct lth_graph *graph, const struct lth_node *node, struct pad *out)
 {
 	uint32_t rank = graph->values[node->inputs[0]].type.rank;
-	const struct lth_contents *pads = lth_value_contents(graph, node->inputs[1]);
+	const struct lth_contents *pads = contents_of(graph, node, 1), *axes = contents_of(graph, node, 3);
 	uint32_t count = pads->count / 2;
-	for (uint32_t i = 0; i < rank; i++)
-		out[i].before = out[i].after = lth_dim_const(graph->dims, 0);
-	for (uint32_t k = 0; k < count; k++) {
-		int64_t axis = constant_entry(graph, lth_node_input(node, 3), k, k);
-		axis = axis < 0 ? axis + rank : axis;
-		out[axis].before = pads->dims[k];
-		out[axis].after = pads->dims[count + k];
+	lth_dim zero = lth_dim_const(graph->dims, 0);
+	for (uint32_t i = 0; i < rank; i++) {
+		out[i].before = entry_for(graph, pads->dims, count, axes, i, rank, zero);
+		out[i].after = entry_for(graph, pads->dims + count, count, axes, i, rank, zero);
 	}
 }
 
@@ -183,16 +199,15 @@ static enum lth_code infer_pad(struct lth_infer *infer)
 {
 	const struct lth_type *type = lth_infer_type(infer, 0);
 	const lth_dim *pads;
-	const int64_t *axes;
-	uint32_t count, axis, num_axes = type->rank;
+	uint32_t count, num_axes = type->rank;
 	lth_dim dims[LTH_MAX_RANK];
+	struct lth_axes axes;
 	struct pad sides[LTH_MAX_RANK];
 	enum lth_code code = lth_infer_need_ints(infer, 1, INT64_MIN, &pads, &count);
-	if (!code && lth_infer_type(infer, 3)) {
-		code = lth_infer_need_consts(infer, 3, &axes, &num_axes);
-		for (uint32_t k = 0; !code && k < num_axes; k++)
-			code = lth_infer_axis(infer, axes[k], type->rank, &axis);
-	}
+	if (!code)
+		code = lth_infer_axes(infer, 3, type->rank, &axes);
+	if (!code && lth_infer_type(infer, 3))
+		lth_infer_ints(infer, 3, &num_axes);
 	if (code)
 		return code;
 	if (count != 2 * num_axes)
