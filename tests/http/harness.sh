@@ -13,7 +13,7 @@ finish() {
 	trap - EXIT
 	[ -n "$daemon_pid" ] && kill "$daemon_pid" 2>/dev/null && wait "$daemon_pid" 2>/dev/null
 	if [ $code -ne 0 ] && [ $code -ne 77 ]; then
-		echo "--- status $status, body:"; cat "$work/body" 2>/dev/null
+		echo "--- status $status, body:"; head -c 2000 "$work/body" 2>/dev/null | tr -cd '[:print:]\n'
 		echo "--- daemon's log:"; tail -40 "$work/log" 2>/dev/null
 	fi
 	rm -rf "$work"

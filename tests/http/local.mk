@@ -25,6 +25,7 @@ http_tests = \
 	%D%/option-errors \
 	%D%/quarantine \
 	%D%/queue-limits \
+	%D%/real-worker \
 	%D%/refusals \
 	%D%/slow-and-leaving-clients \
 	%D%/start-errors \
