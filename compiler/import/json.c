@@ -102,6 +102,9 @@ static enum lth_code preset_of(struct lth_json *json, struct lth_import_dim *dim
 	enum lth_code code;
 	if (!range)
 		return LTH_OK;
+	if (lth_name_map_get(&json->dims, dim->name) == LTH_NONE &&
+	    !lth_name_map_put(&json->dims, json->base.arena, dim->name, 1))
+		return lth_importer_memory(&json->base);
 	if ((code = lth_json_members(json, &at, range, members)) ||
 	    (code = range_member(json, &at, range, "min", &dim->min)) ||
 	    (code = range_member(json, &at, range, "max", &dim->max)) ||
@@ -293,6 +296,19 @@ static enum lth_code check_opset(struct lth_json *json, const struct lth_json_pa
 	return LTH_OK;
 }
 
+/* A range for a name that no input uses is a slip of the pen. */
+static enum lth_code check_dims_used(struct lth_json *json, const struct lth_json_path *at_dims, const json_t *dims)
+{
+	const char *name;
+	json_t *range;
+	json_object_foreach((json_t *)(uintptr_t)dims, name, range) {
+		const struct lth_json_path at = {at_dims, name, 0};
+		if (lth_name_map_get(&json->dims, name) == LTH_NONE)
+			return lth_json_fail(json, &at, "the name of a dimension of an input", "'%s'", name);
+	}
+	return LTH_OK;
+}
+
 static enum lth_code read_document(struct lth_json *json)
 {
 	static const char *const members[] = {"format", "name", "opset", "dims", "constants", "inputs", "nodes", "outputs", NULL};
@@ -314,7 +330,9 @@ static enum lth_code read_document(struct lth_json *json)
 	}
 	if ((code = check_opset(json, &root)))
 		return code;
-	return lth_json_graph(json, &root, json->root, &scope);
+	if ((code = lth_json_graph(json, &root, json->root, &scope)))
+		return code;
+	return dims ? check_dims_used(json, &at_dims, dims) : LTH_OK;
 }
 
 enum lth_code lth_import_json(const void *model, size_t size, const struct lth_compile_file *files, size_t num_files,

@@ -26,6 +26,7 @@ struct lth_json {
 	const char *text;
 	size_t size;
 	const json_t *root;
+	struct lth_name_map dims; /* names of the document's `dims` that an input uses */
 };
 
 /* "line:column" of the path's value in the text. */

@@ -12,6 +12,16 @@ static uint64_t atom_hash_of(const struct lth_dims *dims, uint32_t id)
 	return dims->atoms[id].hash;
 }
 
+static uint64_t name_hash(const char *name)
+{
+	return lth_hash_bytes(name, strlen(name), 0);
+}
+
+static uint64_t symbol_hash_of(const struct lth_dims *dims, uint32_t id)
+{
+	return name_hash(dims->symbols[id].name);
+}
+
 static uint64_t product_hash_of(const struct lth_dims *dims, uint32_t id)
 {
 	return dims->products[id].hash;
@@ -295,9 +305,11 @@ lth_dim lth_dim_const(struct lth_dims *dims, int64_t value)
 
 lth_dim lth_dim_find_symbol(const struct lth_dims *dims, const char *name)
 {
-	for (uint32_t i = 0; i < dims->num_symbols; i++)
-		if (strcmp(dims->symbols[i].name, name) == 0)
-			return dims->symbol_dims[i];
+	const struct lth_dim_table *table = &dims->symbol_table;
+	uint32_t mask = table->capacity - 1;
+	for (uint32_t slot = (uint32_t)name_hash(name) & mask; table->capacity && table->slots[slot]; slot = (slot + 1) & mask)
+		if (strcmp(dims->symbols[table->slots[slot] - 1].name, name) == 0)
+			return dims->symbol_dims[table->slots[slot] - 1];
 	return LTH_DIM_NONE;
 }
 
@@ -314,7 +326,8 @@ lth_dim lth_dim_symbol(struct lth_dims *dims, const struct lth_dim_symbol *symbo
 	uint32_t *symbol_atoms = lth_arena_grow(dims->arena, dims->symbol_atoms, &dims->cap_symbol_atoms, number + 1,
 						sizeof(*symbol_atoms));
 	char *name = lth_arena_strdup(dims->arena, symbol->name);
-	if (!symbols || !symbol_dims || !symbol_atoms || !name)
+	if (!symbols || !symbol_dims || !symbol_atoms || !name ||
+	    !lth_dim_table_reserve(dims, &dims->symbol_table, symbol_hash_of))
 		return LTH_DIM_NONE;
 	dims->symbols = symbols;
 	dims->symbol_dims = symbol_dims;
@@ -323,6 +336,7 @@ lth_dim lth_dim_symbol(struct lth_dims *dims, const struct lth_dim_symbol *symbo
 	symbols[number].name = name;
 	if (symbols[number].multiple < 1)
 		symbols[number].multiple = 1;
+	lth_dim_table_put(&dims->symbol_table, symbol_hash_of(dims, number), number);
 	dims->num_symbols++;
 	symbol_atoms[number] = intern_atom(dims, (struct lth_dim_atom){.op = LTH_EXPR_SYMBOL, .a = number});
 	return symbol_dims[number] = weighted_atom(dims, symbols[number].multiple, symbol_atoms[number]);

@@ -81,7 +81,7 @@ struct lth_dims {
 	struct lth_real_node *reals;
 	uint32_t num_symbols, cap_symbols, cap_symbol_dims, cap_symbol_atoms, num_atoms, cap_atoms, num_products, cap_products;
 	uint32_t num_nodes, cap_nodes, num_reals, cap_reals;
-	struct lth_dim_table atom_table, product_table, node_table, real_table;
+	struct lth_dim_table symbol_table, atom_table, product_table, node_table, real_table;
 	struct lth_dim_memo *memo;
 	uint32_t proof_steps; /* what is left of the current proof's budget */
 	bool overflowed;

@@ -17,7 +17,10 @@
 
 bool lth_text_is_symbol(const char *name)
 {
+	enum { MAX_BARE = 100 }; /* what parsers read into a buffer; longer names stand in quotes */
 	size_t i = 0;
+	if (strlen(name) > MAX_BARE)
+		return false;
 	if (!((name[0] | 32) >= 'a' && (name[0] | 32) <= 'z') && name[0] != '_')
 		return false;
 	while (lth_text_word_char(name[i]))
