@@ -16,15 +16,30 @@ struct alias {
 	const struct lth_op *concat;
 	uint32_t *group_sizes; /* live nodes by group */
 	uint8_t *bound;        /* by value: a graph or region output, or placed in a Concat already */
+	uint8_t *dense;        /* by value: a reader wants it dense and row-major */
 };
+
+/* Recurrent layers take their states and weights as dense blocks, and rows of x that are contiguous. */
+static bool wants_dense(const struct lth_node *node)
+{
+	enum lth_op_id op = lth_op_id(node->op);
+	return op == LTH_OP_ID_LSTM || op == LTH_OP_ID_GRU || op == LTH_OP_ID_RNN;
+}
 
 static bool init(struct alias *a, struct lth_graph *graph, const struct lth_op *concat)
 {
 	*a = (struct alias){.graph = graph, .concat = concat};
 	a->group_sizes = calloc(graph->num_groups + 1, sizeof(*a->group_sizes));
 	a->bound = calloc(graph->num_values + 1, sizeof(*a->bound));
-	if (!a->group_sizes || !a->bound)
+	a->dense = calloc(graph->num_values + 1, sizeof(*a->dense));
+	if (!a->group_sizes || !a->bound || !a->dense)
 		return false;
+	for (lth_node_id id = 0; id < graph->num_nodes; id++) {
+		const struct lth_node *node = &graph->nodes[id];
+		for (uint32_t k = 0; !node->deleted && wants_dense(node) && k < node->num_inputs; k++)
+			if (node->inputs[k] != LTH_NONE)
+				a->dense[node->inputs[k]] = k == 0 ? 1 : 2; /* x: the last axis alone */
+	}
 	for (lth_node_id id = 0; id < graph->num_nodes; id++)
 		if (!graph->nodes[id].deleted && graph->nodes[id].group < graph->num_groups)
 			a->group_sizes[graph->nodes[id].group]++;
@@ -38,6 +53,7 @@ static void fini(struct alias *a)
 {
 	free(a->group_sizes);
 	free(a->bound);
+	free(a->dense);
 }
 
 static bool alone(const struct alias *a, const struct lth_node *node)
@@ -54,7 +70,7 @@ static bool is_concat(const struct alias *a, const struct lth_node *node)
 static bool placeable(const struct alias *a, const struct lth_node *node, lth_value_id value)
 {
 	const struct lth_value *v = &a->graph->values[value];
-	if (v->def != LTH_DEF_NODE || a->bound[value])
+	if (v->def != LTH_DEF_NODE || a->bound[value] || a->dense[value])
 		return false;
 	const struct lth_node *producer = &a->graph->nodes[v->def_id];
 	if (producer->region != node->region)
@@ -147,6 +163,22 @@ static bool place_operands(struct alias *a, const struct lth_node *node, struct 
 	return true;
 }
 
+/* Does the window lie as the value's readers want it? */
+static bool dense_enough(const struct alias *a, lth_value_id value, const struct lth_access *view)
+{
+	const struct lth_type *type = &a->graph->values[value].type;
+	lth_dim step = lth_dim_const(a->graph->dims, 1);
+	uint32_t last = a->dense[value] == 1 && type->rank > 0 ? type->rank - 1 : 0;
+	for (uint32_t axis = type->rank; a->dense[value] && axis-- > last;) {
+		int64_t extent;
+		bool one = lth_dim_is_const(a->graph->dims, type->dims[axis], &extent) && extent == 1;
+		if (!one && view->strides[axis] != step)
+			return false;
+		step = lth_dim_mul(a->graph->dims, step, type->dims[axis]);
+	}
+	return true;
+}
+
 /* Makes all outputs of a view operator windows, or none: one that is placed in a Concat has to be written there. */
 static bool show_outputs(struct alias *a, lth_node_id id, struct lth_access *accesses)
 {
@@ -159,7 +191,8 @@ static bool show_outputs(struct alias *a, lth_node_id id, struct lth_access *acc
 		lth_value_id value = node.outputs[k];
 		if (value == LTH_NONE)
 			continue;
-		if (accesses[value].base != value || !lth_lower_view(a->graph, accesses, id, k, &views[k]))
+		if (accesses[value].base != value || !lth_lower_view(a->graph, accesses, id, k, &views[k]) ||
+		    !dense_enough(a, value, &views[k]))
 			return false;
 	}
 	for (uint32_t k = 0; k < node.num_outputs; k++)
