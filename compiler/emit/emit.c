@@ -67,8 +67,8 @@ static void beside_program(const char *below, const char *file, char *out, size_
 
 void lth_emit_runtime_file(const char *file, char *out, size_t size)
 {
-	/* Installed beside the worker; where configure said; in a build folder, from COMPONENT/PART/program. */
-	static const char *const below[] = {"lathe/", "../../runtime/exec/"};
+	/* Installed beside the worker; where configure said; in a build folder, from one or two folders down. */
+	static const char *const below[] = {"lathe/", "../runtime/exec/", "../../runtime/exec/"};
 	const char *set = getenv("LATHE_LIBEXEC");
 	if (set && *set) {
 		snprintf(out, size, "%s/%s", set, file);
