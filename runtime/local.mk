@@ -2,3 +2,4 @@ include runtime/base/local.mk
 include runtime/program/local.mk
 include runtime/tensor/local.mk
 include runtime/exec/local.mk
+dist_doc_DATA += docs/EXECUTABLE.md docs/PROGRAM.md

@@ -161,24 +161,34 @@ static enum lth_code run_once(struct lth_exe *exe, uint64_t *out_ns, struct lth_
 	return LTH_OK;
 }
 
-static void put_profile(const struct lth_exe *exe, struct lth_buf *out)
+/* The profile so far, malloc'ed; *out_count entries. NULL when out of memory. */
+static struct lathe_profile_entry *take_profile(const struct lth_exe *exe, size_t *out_count)
 {
-	size_t count = exe->api->profile(exe->context, NULL, 0);
-	struct lathe_profile_entry *entries = calloc(count + 1, sizeof(*entries));
+	*out_count = exe->api->profile(exe->context, NULL, 0);
+	struct lathe_profile_entry *entries = calloc(*out_count + 1, sizeof(*entries));
+	if (entries)
+		exe->api->profile(exe->context, entries, *out_count);
+	return entries;
+}
+
+/* What the counted runs added to the profile of the warm-up, whose times hold page faults. */
+static void put_profile(const struct lth_exe *exe, const struct lathe_profile_entry *before, struct lth_buf *out)
+{
+	size_t count;
+	struct lathe_profile_entry *entries = take_profile(exe, &count);
 	if (!entries) {
 		out->failed = true;
 		return;
 	}
-	exe->api->profile(exe->context, entries, count);
 	lth_buf_puts(out, ",\n \"profile\":[");
 	for (size_t i = 0; i < count; i++) {
-		uint64_t calls = entries[i].calls ? entries[i].calls : 1;
+		uint64_t calls = entries[i].calls - before[i].calls, ns = entries[i].ns - before[i].ns;
 		lth_buf_puts(out, i ? ",\n  {" : "\n  {");
 		put_string(out, "kernel", entries[i].kernel);
 		lth_buf_putc(out, ',');
 		put_string(out, "node", entries[i].node);
-		lth_buf_printf(out, ",\"us\":%.3f,", (double)entries[i].ns / (double)calls / 1000);
-		put_number(out, "calls", (int64_t)entries[i].calls);
+		lth_buf_printf(out, ",\"us\":%.3f,", (double)ns / (double)(calls ? calls : 1) / 1000);
+		put_number(out, "calls", (int64_t)calls);
 		lth_buf_putc(out, ',');
 		put_number(out, "bytes", (int64_t)entries[i].bytes);
 		lth_buf_putc(out, ',');
@@ -219,21 +229,25 @@ enum lth_code lth_exe_bench(struct lth_exe *exe, const struct lth_exe_options *o
 {
 	int64_t warmup = options->warmup >= 0 ? options->warmup : 1 + options->bench / 10;
 	uint64_t *times = calloc((size_t)options->bench, sizeof(*times)), ignored;
+	struct lathe_profile_entry *before = NULL;
+	size_t count;
 	enum lth_code code = LTH_OK;
-	if (!times)
-		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "--bench", NULL, NULL, "%lld runs",
-				     (long long)options->bench);
 	for (int64_t i = 0; i < warmup && code == LTH_OK; i++)
 		code = run_once(exe, &ignored, diag);
+	before = take_profile(exe, &count);
+	if (code == LTH_OK && (!times || !before))
+		code = lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "--bench", NULL, NULL, "%lld runs",
+				     (long long)options->bench);
 	for (int64_t i = 0; i < options->bench && code == LTH_OK; i++)
 		code = run_once(exe, &times[i], diag);
 	if (code == LTH_OK) {
 		qsort(times, (size_t)options->bench, sizeof(*times), compare_times);
 		put_bench(exe, options, times, out);
 		if (options->given[LTH_EXE_PROFILE])
-			put_profile(exe, out);
+			put_profile(exe, before, out);
 		lth_buf_puts(out, "}\n");
 	}
+	free(before);
 	free(times);
 	return code;
 }
