@@ -101,12 +101,42 @@ static void build_outputs(struct anchor *anchor)
 		anchor->outputs[k].operand = lth_lower_operand(lower, lower->group->outputs[k], true);
 }
 
+/* Operations an element of the tail takes, each part counted once; math functions weigh more. */
+static unsigned count_operations(const struct lth_sx_pool *pool, lth_sx x, bool *seen)
+{
+	if (x == LTH_SX_NONE || seen[x])
+		return 0;
+	const struct lth_sx_node *node = lth_sx_get(pool, x);
+	if (node->kind != LTH_SX_OP || node->dtype == LTH_DTYPE_I64)
+		return 0;
+	unsigned count = node->op >= LTH_SCALAR_EXP && node->op < LTH_NUM_SCALARS ? 15 : 1;
+	lth_sx operands[3] = {node->operands[0], node->operands[1], node->operands[2]};
+	unsigned arity = lth_scalar_arity(node->op);
+	seen[x] = true;
+	for (unsigned i = 0; i < arity; i++)
+		count += count_operations(pool, operands[i], seen);
+	return count;
+}
+
+static unsigned epilogue_cost(struct anchor *anchor)
+{
+	lth_sx highest = 0;
+	for (uint32_t k = 0; k < anchor->num_outputs; k++)
+		highest = anchor->outputs[k].value > highest ? anchor->outputs[k].value : highest;
+	bool *seen = lth_arena_array(anchor->lower->arena, (size_t)highest + 1, sizeof(*seen));
+	unsigned cost = 0;
+	for (uint32_t k = 0; seen && k < anchor->num_outputs; k++)
+		cost += count_operations(anchor->lower->pool, anchor->outputs[k].value, seen);
+	return cost;
+}
+
 /* What the epilogue's memory looks like to the template. */
 static void describe_epilogue(struct anchor *anchor, const struct lth_problem *problem, struct lth_epilogue *epilogue)
 {
 	struct lth_lower *lower = anchor->lower;
 	uint32_t rank = anchor->rank[0];
 	epilogue->unit_axis = UINT32_MAX;
+	epilogue->cost = epilogue_cost(anchor);
 	if (anchor->num_outputs == 0)
 		return;
 	for (uint32_t axis = 0; axis < rank; axis++) {

@@ -1,6 +1,24 @@
 /* Small pieces of loop IR that every template needs. */
 #include "compiler/lower/templates/internal.h"
 
+static lth_lv unsigned_op(struct lth_loop_fn *fn, enum lth_scalar_op op, lth_lv a, lth_lv b)
+{
+	if (lth_loop_get(fn, a)->lanes > 1) /* vectors of constants and ramps */
+		return lth_loop_op2(fn, op, a, b);
+	lth_lv result = lth_loop_op2(fn, op, lth_loop_bitcast(fn, a, LTH_DTYPE_U64), lth_loop_bitcast(fn, b, LTH_DTYPE_U64));
+	return lth_loop_bitcast(fn, result, LTH_DTYPE_I64);
+}
+
+lth_lv t_div(struct lth_loop_fn *fn, lth_lv a, lth_lv b)
+{
+	return unsigned_op(fn, LTH_SCALAR_DIV, a, b);
+}
+
+lth_lv t_rem(struct lth_loop_fn *fn, lth_lv a, lth_lv b)
+{
+	return unsigned_op(fn, LTH_SCALAR_REM, a, b);
+}
+
 lth_lv lth_t_zero(struct lth_loop_fn *fn, enum lth_dtype dtype, unsigned lanes)
 {
 	lth_lv zero = lth_loop_const_f(fn, dtype, 0);

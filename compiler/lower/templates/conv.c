@@ -338,7 +338,7 @@ static void read_conv(struct lth_emit *emit, const struct lth_conv *conv, struct
 	for (uint32_t axis = 0; axis < conv->spatial; axis++) {
 		out->inside[axis] = never_outside(dims, conv, axis);
 		out->in[axis] = lth_t_param(emit, conv->in[axis]);
-		out->kernel[axis] = lth_t_param(emit, conv->kernel[axis]);
+		out->kernel[axis] = lth_t_stride(emit, conv->kernel[axis]);
 		out->pad[axis] = lth_t_stride(emit, conv->pad[axis]);
 		out->stride[axis] = lth_t_stride(emit, lth_dim_const(dims, conv->stride[axis]));
 		out->dilation[axis] = lth_t_stride(emit, lth_dim_const(dims, conv->dilation[axis]));
@@ -369,6 +369,10 @@ void lth_conv_emit(struct lth_emit *emit, const struct lth_problem *problem, con
 	};
 	lth_dim group_stride = p->transposed ? lth_dim_mul(dims, group_channels, p->w_in_stride)
 					     : lth_dim_mul(dims, tiles.columns, p->w_out_stride);
+	if (p->groups == 1 && !p->transposed) {
+		tiles.num_batch = 0;
+		tiles.batch_index[0] = lth_loop_i64(emit->fn, 0);
+	}
 	tiles.batch[0] = lth_dim_const(dims, p->groups);
 	tiles.b_batch_stride[0] = tiles.panels == LTH_PANELS_PACKED ? lth_dim_const(dims, 1) : group_stride;
 	tiles.depth = group_channels;

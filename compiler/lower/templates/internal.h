@@ -23,8 +23,9 @@ struct lth_template {
 static inline lth_lv t_add(struct lth_loop_fn *fn, lth_lv a, lth_lv b) { return lth_loop_op2(fn, LTH_SCALAR_ADD, a, b); }
 static inline lth_lv t_sub(struct lth_loop_fn *fn, lth_lv a, lth_lv b) { return lth_loop_op2(fn, LTH_SCALAR_SUB, a, b); }
 static inline lth_lv t_mul(struct lth_loop_fn *fn, lth_lv a, lth_lv b) { return lth_loop_op2(fn, LTH_SCALAR_MUL, a, b); }
-static inline lth_lv t_div(struct lth_loop_fn *fn, lth_lv a, lth_lv b) { return lth_loop_op2(fn, LTH_SCALAR_DIV, a, b); }
-static inline lth_lv t_rem(struct lth_loop_fn *fn, lth_lv a, lth_lv b) { return lth_loop_op2(fn, LTH_SCALAR_REM, a, b); }
+/* Of numbers that are not negative: unsigned division needs less guarding. */
+lth_lv t_div(struct lth_loop_fn *fn, lth_lv a, lth_lv b);
+lth_lv t_rem(struct lth_loop_fn *fn, lth_lv a, lth_lv b);
 static inline lth_lv t_min(struct lth_loop_fn *fn, lth_lv a, lth_lv b) { return lth_loop_op2(fn, LTH_SCALAR_MIN, a, b); }
 static inline lth_lv t_max(struct lth_loop_fn *fn, lth_lv a, lth_lv b) { return lth_loop_op2(fn, LTH_SCALAR_MAX, a, b); }
 static inline lth_lv t_lt(struct lth_loop_fn *fn, lth_lv a, lth_lv b) { return lth_loop_op2(fn, LTH_SCALAR_LT, a, b); }
@@ -114,6 +115,7 @@ struct lth_tiles {
 	lth_lv extra;                                  /* pointer at extra_scratch */
 	/* The driver's own: */
 	lth_lv row_extent[LTH_MAX_TEMPLATE_AXES], num_columns, depth_value, tile_buffer;
+	bool few_rows;                                 /* remaining rows are worth tiles of their own */
 	int64_t known_rows;                            /* how many rows in all; -1: known at run time */
 	bool buffer_used;
 };

@@ -3,8 +3,6 @@
 #include "compiler/lower/templates/internal.h"
 #include "runtime/base/checked.h"
 
-#include <string.h>
-
 static int64_t pack_depth(const struct lth_pack *pack)
 {
 	int64_t depth = 1;
@@ -34,21 +32,40 @@ bool lth_pack_bytes(const struct lth_pack *pack, int64_t *out_bytes)
 	return true;
 }
 
-/* One panel: `width` columns side by side for each k. column c of the panel is unit first + c % units of gate c / units. */
-static char *pack_panel(const struct lth_pack *pack, const char *source, int64_t group, int64_t first, int64_t width,
+/* One row of a panel: `width` columns, the gates side by side, zero behind the last column. */
+#define ROW_FUNCTION(name, type)                                                                                           \
+	static void name(const struct lth_pack *pack, const void *source, int64_t at, int64_t first, int64_t width, void *out) \
+	{                                                                                                                  \
+		const type *from = (const type *)source + at;                                                              \
+		type *to = out;                                                                                            \
+		int64_t units = width / pack->gates, stride = pack->column_stride;                                         \
+		int64_t count = pack->columns - first < units ? pack->columns - first : units;                             \
+		for (int64_t gate = 0; gate < pack->gates; gate++, to += units, from += pack->gate_stride) {               \
+			for (int64_t c = 0; c < count; c++)                                                                \
+				to[c] = from[(first + c) * stride];                                                        \
+			for (int64_t c = count; c < units; c++)                                                            \
+				to[c] = 0;                                                                                 \
+		}                                                                                                          \
+	}
+ROW_FUNCTION(pack_row8, uint8_t)
+ROW_FUNCTION(pack_row16, uint16_t)
+ROW_FUNCTION(pack_row32, uint32_t)
+ROW_FUNCTION(pack_row64, uint64_t)
+
+static char *pack_panel(const struct lth_pack *pack, const void *source, int64_t group, int64_t first, int64_t width,
 			char *out)
 {
-	int64_t size = lth_dtype_bits(pack->dtype) / 8, units = width / pack->gates;
+	int64_t size = lth_dtype_bits(pack->dtype) / 8;
 	int64_t index[LTH_MAX_TEMPLATE_AXES] = {0}, at = pack->source_offset + group * pack->group_stride;
-	for (int64_t k = 0, depth = pack_depth(pack); k < depth; k++) {
-		for (int64_t c = 0; c < width; c++, out += size) {
-			int64_t unit = first + c % units;
-			if (unit < pack->columns)
-				memcpy(out, source + (at + c / units * pack->gate_stride + unit * pack->column_stride) * size,
-				       (size_t)size);
-			else
-				memset(out, 0, (size_t)size);
-		}
+	for (int64_t k = 0, depth = pack_depth(pack); k < depth; k++, out += width * size) {
+		if (size == 4)
+			pack_row32(pack, source, at, first, width, out);
+		else if (size == 8)
+			pack_row64(pack, source, at, first, width, out);
+		else if (size == 2)
+			pack_row16(pack, source, at, first, width, out);
+		else
+			pack_row8(pack, source, at, first, width, out);
 		for (uint32_t axis = pack->num_k; axis-- > 0;) {
 			at += pack->k[axis].stride;
 			if (++index[axis] < pack->k[axis].extent)

@@ -6,7 +6,8 @@
 
 enum {
 	BLOCK_ROWS = 48,           /* a multiple of every tile's rows */
-	PANEL_OUTER_BYTES = 400000 /* of weights */
+	PANEL_OUTER_BYTES = 400000, /* of weights */
+	FEW_ROWS = 64
 };
 
 /* How the columns fall into panels. */
@@ -151,6 +152,7 @@ static void read_params(struct lth_tiles *tiles, struct driver *driver)
 				    lth_dim_mul(dims, row_blocks, driver->columns.panels));
 	if (!lth_dim_is_const(dims, total_rows, &tiles->known_rows))
 		tiles->known_rows = -1;
+	tiles->few_rows = lth_t_likely(dims, total_rows) < FEW_ROWS;
 }
 
 /* Scratch: the tile buffer, the template's own part, the gathered panel. */

@@ -1,8 +1,8 @@
 /* The one micro-kernel and what drives it: a tile of `rows` x `vectors` accumulators in registers,
  * row pointers into A, which is never packed, panels of B with k outermost, all of K in one go.
  *
- * What remains of a block below a whole tile goes through smaller tiles into a buffer and from there through one copy of
- * the epilogue; so do all tiles when the epilogue is dear. */
+ * What remains of a block below a whole tile is done row by row; where there are few rows in all, through smaller tiles
+ * into a buffer and from there through one copy of the epilogue. So do all tiles when the epilogue is dear. */
 #include "compiler/lower/templates/internal.h"
 
 enum { DEAR_EPILOGUE = 10 };
@@ -204,13 +204,13 @@ static lth_lv whole_tiles(struct lth_tiles *tiles, const struct lth_tile *tile, 
 	for (uint32_t axis = 0; axis < tiles->num_rows; axis++)
 		next[axis] = first[axis];
 	walk_rows(tiles, tile->rows, next);
-	if (tiles->prefetch && tiles->num_rows == 1)
+	if (tiles->prefetch && tiles->num_rows == 1 && tile->rows > 1)
 		for (unsigned r = 0; r < tile->rows; r++)
 			for (unsigned v = 0; v < tile->vectors; v++) {
 				lth_lv ahead = t_add_const(fn, next[0], r);
 				tiles->prefetch(tiles, &ahead, t_add_const(fn, tiles->column, (int64_t)v * tile->lanes));
 			}
-	if (tiles->emit->epilogue->cost > DEAR_EPILOGUE) {
+	if (tiles->emit->epilogue->cost > DEAR_EPILOGUE && tile->rows > 1) {
 		tile_to_buffer(tiles, tile, tile->rows, lth_loop_i64(fn, 0));
 		finish_buffer(tiles, tile, ragged, lth_loop_i64(fn, tile->rows), first, next);
 	} else {
@@ -270,6 +270,12 @@ void lth_tiles_block(struct lth_tiles *tiles, const struct lth_tile *tile, bool 
 		row[axis] = start[axis];
 	if (tiles->known_rows < 0 || tiles->known_rows >= tile->rows)
 		count = whole_tiles(tiles, tile, ragged, count, row);
-	if (tiles->known_rows < 0 || tiles->known_rows % tile->rows != 0)
+	if (tiles->known_rows >= 0 && tiles->known_rows % tile->rows == 0)
+		return;
+	if (tiles->few_rows) {
 		last_rows(tiles, tile, ragged, count, row);
+		return;
+	}
+	struct lth_tile single = {tile->lanes, tile->vectors, 1};
+	whole_tiles(tiles, &single, ragged, count, row);
 }
