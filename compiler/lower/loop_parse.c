@@ -64,12 +64,18 @@ static bool try_char(struct parser *p, char c)
 	return true;
 }
 
+/* What stands here, for messages: at most ten bytes, none of them behind the end. */
+static int rest(const struct parser *p)
+{
+	return p->end - p->at < 10 ? (int)(p->end - p->at) : 10;
+}
+
 static bool need_char(struct parser *p, char c)
 {
 	char expected[8] = {'\'', c, '\'', 0};
 	if (try_char(p, c))
 		return true;
-	return p->at == p->end || *p->at == '\n' ? fail(p, expected, "the line's end") : fail(p, expected, "'%.10s'", p->at);
+	return p->at == p->end || *p->at == '\n' ? fail(p, expected, "the line's end") : fail(p, expected, "'%.*s'", rest(p), p->at);
 }
 
 static bool is_word(char c)
@@ -113,11 +119,11 @@ static bool number_text(struct parser *p, char out[MAX_WORD])
 
 static bool integer(struct parser *p, int64_t *out)
 {
-	char text[MAX_WORD], *rest;
+	char text[MAX_WORD], *stop;
 	if (!number_text(p, text))
 		return false;
-	*out = strtoll(text, &rest, 10);
-	return *rest == 0 || fail(p, "an integer", "'%s'", text);
+	*out = strtoll(text, &stop, 10);
+	return *stop == 0 || fail(p, "an integer", "'%s'", text);
 }
 
 static bool small(struct parser *p, uint32_t *out)
@@ -153,9 +159,9 @@ static bool type(struct parser *p, struct lth_loop_instr *instr)
 	}
 	times = strrchr(text, 'x');
 	if (times) {
-		char *rest;
-		unsigned long lanes = strtoul(times + 1, &rest, 10);
-		if (*rest || rest == times + 1 || lanes < 2 || lanes > LTH_MAX_LANES)
+		char *stop;
+		unsigned long lanes = strtoul(times + 1, &stop, 10);
+		if (*stop || stop == times + 1 || lanes < 2 || lanes > LTH_MAX_LANES)
 			return fail(p, "2 to 256 lanes", "'%s'", text);
 		instr->lanes = (uint16_t)lanes;
 		*times = 0;
@@ -183,11 +189,11 @@ static bool typed_constant(struct parser *p, enum lth_dtype of, lth_lv *out)
 	if (!need_char(p, '('))
 		return false;
 	if (lth_is_float(of)) {
-		char text[MAX_WORD], *rest;
+		char text[MAX_WORD], *stop;
 		if (!number_text(p, text))
 			return false;
-		double value = strtod(text, &rest);
-		if (*rest)
+		double value = strtod(text, &stop);
+		if (*stop)
 			return fail(p, "a number", "'%s'", text);
 		*out = lth_loop_const_f(p->fn, of, value);
 	} else {
@@ -202,10 +208,10 @@ static bool typed_constant(struct parser *p, enum lth_dtype of, lth_lv *out)
 /* i3, p0 */
 static bool parameter(struct parser *p, const char *text, lth_lv *out)
 {
-	char *rest;
-	unsigned long id = strtoul(text + 1, &rest, 10);
+	char *stop;
+	unsigned long id = strtoul(text + 1, &stop, 10);
 	bool pointer = *text == 'p';
-	if (*rest || rest == text + 1 || id >= (pointer ? p->fn->num_pointers : p->fn->num_ints))
+	if (*stop || stop == text + 1 || id >= (pointer ? p->fn->num_pointers : p->fn->num_ints))
 		return false;
 	*out = pointer ? lth_loop_pointer(p->fn, (uint32_t)id) : lth_loop_int(p->fn, (uint32_t)id);
 	return true;
@@ -576,7 +582,7 @@ static bool parse_head(struct parser *p)
 static bool next_line(struct parser *p)
 {
 	if (!at_line_end(p))
-		return fail(p, "the line's end", "'%.10s'", p->at);
+		return fail(p, "the line's end", "'%.*s'", rest(p), p->at);
 	if (p->at < p->end) {
 		p->at++;
 		p->line++;

@@ -36,3 +36,4 @@ EXTRA_DIST += %D%/make-corpus \
 	%D%/corpus/request/query \
 	%D%/corpus/request/range
 include tests/fuzz/runtime.mk
+include tests/fuzz/codegen.mk

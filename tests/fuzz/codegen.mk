@@ -1,0 +1,10 @@
+# Fuzz target of loop IR.
+if FUZZERS
+check_PROGRAMS += %D%/fuzz_loop_text
+%C%_fuzz_loop_text_SOURCES = %D%/fuzz_loop_text.c
+%C%_fuzz_loop_text_CFLAGS = $(AM_CFLAGS) -fsanitize=fuzzer
+%C%_fuzz_loop_text_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+%C%_fuzz_loop_text_LDADD = compiler/lower/liblower.a compiler/ir/libir.a runtime/program/libprogram.a \
+	runtime/base/libbase.a -lm
+endif
+EXTRA_DIST += %D%/corpus/loop/math %D%/corpus/loop/sum
