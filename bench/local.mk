@@ -1,1 +1,2 @@
 include bench/plan/local.mk
+include bench/codegen/local.mk

@@ -46,7 +46,8 @@ static double compile(const struct lth_loop_fn *fn, lathe_kernel_fn *out)
 		void *data;
 		size_t size;
 		need(lth_emit_artifact(LTH_EMIT_KERNELS, &input, &data, &size, &diag), &diag);
-		snprintf(path, sizeof(path), "%s/kernel.so", folder);
+		/* By a name of its own: dlopen gives what it has already for a name it knows. */
+		snprintf(path, sizeof(path), "%s/%.16s.so", folder, kernel.name);
 		need(lth_write_file(path, data, size, true, &diag), &diag);
 		void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 		const lathe_kernel_fn *table = handle ? dlsym(handle, "lth_image_kernels") : NULL;
