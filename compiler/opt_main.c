@@ -1,5 +1,5 @@
-/* lathe-opt: for people who work on Lathe. Reads a model (ONNX, JSON graph IR or text IR), infers, runs named passes, and
- * prints the graph. Golden tests are made of it.
+/* lathe-opt: for people who work on Lathe. Reads a model (ONNX, JSON graph IR or text IR), infers, runs named passes,
+ * and prints the graph. Golden tests are made of it.
  *
  * lathe-opt [--format onnx|json|text] [--passes A,B] [--dim NAME=MIN:MAX:HINT:xMULTIPLE] [--file NAME=PATH]
  *           [--no-infer] [--with-data] [--quiet] FILE */
@@ -89,7 +89,8 @@ static enum lth_code parse_file(struct arguments *arguments, char *text, struct 
 
 static enum lth_code parse_arguments(int argc, char **argv, struct arguments *arguments, struct lth_diag *diag)
 {
-	static const char *const known[] = {"--format", "--passes", "--dim", "--file", "--no-infer", "--with-data", "--quiet"};
+	static const char *const known[] = {"--format",   "--passes",    "--dim",  "--file",
+					    "--no-infer", "--with-data", "--quiet"};
 	enum lth_code code = LTH_OK;
 	for (int i = 1; i < argc && code == LTH_OK; i++) {
 		char *word = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
@@ -132,8 +133,8 @@ static const char *format_of(const struct arguments *arguments)
 	return dot && strcmp(dot, ".onnx") == 0 ? "onnx" : dot && strcmp(dot, ".json") == 0 ? "json" : "text";
 }
 
-static enum lth_code read_graph(const struct arguments *arguments, const char *data, size_t size, struct lth_arena *arena,
-				struct lth_graph **out, struct lth_diag *diag)
+static enum lth_code read_graph(const struct arguments *arguments, const char *data, size_t size,
+				struct lth_arena *arena, struct lth_graph **out, struct lth_diag *diag)
 {
 	const struct lth_import_options options = {arguments->dims, arguments->num_dims};
 	const char *format = format_of(arguments);

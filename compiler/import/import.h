@@ -1,6 +1,6 @@
 /* Importers: bytes to graph. ONNX (protobuf) and Lathe's own JSON graph IR (api/graph.schema.json) give the same graph:
- * operators in their newest form, dimensions as symbols with ranges, constants as values. Nothing is inferred beyond what
- * an upgrade needs; lth_infer_graph comes next. Untrusted bytes: every fault is a code with a place.
+ * operators in their newest form, dimensions as symbols with ranges, constants as values. Nothing is inferred beyond
+ * what an upgrade needs; lth_infer_graph comes next. Untrusted bytes: every fault is a code with a place.
  *
  * Thread rule: reentrant; the graph and all it refers to live in the arena, or in the model's and files' bytes, which
  * must outlive it. */
@@ -13,8 +13,8 @@
 /* What a request says of a symbol; fields that are not given keep the defaults of LTH_IMPORT_DIM_DEFAULT. */
 struct lth_import_dim {
 	const char *name;
-	int64_t min, max;  /* inclusive; INT64_MAX: no bound */
-	int64_t hint;      /* -1: the least allowed value */
+	int64_t min, max; /* inclusive; INT64_MAX: no bound */
+	int64_t hint;     /* -1: the least allowed value */
 	int64_t multiple;
 };
 #define LTH_IMPORT_DIM_DEFAULT {NULL, 1, INT64_MAX, -1, 1}

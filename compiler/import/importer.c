@@ -114,10 +114,9 @@ static enum lth_code check_dim(struct lth_importer *importer, const struct lth_i
 	int64_t least;
 	snprintf(place, sizeof(place), "dims.%s", dim->name);
 	if (dim->min < 0 || dim->max < dim->min || dim->multiple < 1)
-		return lth_importer_fail(importer, LTH_INVALID_OPTION, place,
-					 "0 <= min <= max and a multiple of at least 1",
-					 "min %" PRId64 ", max %" PRId64 ", multiple %" PRId64, dim->min, dim->max,
-					 dim->multiple);
+		return lth_importer_fail(
+			importer, LTH_INVALID_OPTION, place, "0 <= min <= max and a multiple of at least 1",
+			"min %" PRId64 ", max %" PRId64 ", multiple %" PRId64, dim->min, dim->max, dim->multiple);
 	if (!lth_mul_i64(lth_ceildiv_i64(dim->min, dim->multiple), dim->multiple, &least) || least > dim->max)
 		return lth_importer_fail(importer, LTH_INVALID_OPTION, place, "a range that holds a multiple",
 					 "no multiple of %" PRId64 " in [%" PRId64 ", %" PRId64 "]", dim->multiple,
@@ -160,8 +159,12 @@ enum lth_code lth_importer_symbol(struct lth_importer *importer, const struct lt
 		return code;
 	int64_t least = lth_ceildiv_i64(dim.min, dim.multiple) * dim.multiple;
 	int64_t most = dim.max == INT64_MAX ? INT64_MAX : lth_floordiv_i64(dim.max, dim.multiple) * dim.multiple;
-	struct lth_dim_symbol symbol = {.name = dim.name, .min = least, .max = most, .multiple = dim.multiple,
-					.hint = dim.hint == -1 ? least : dim.hint, .bound = LTH_DIM_NONE};
+	struct lth_dim_symbol symbol = {.name = dim.name,
+					.min = least,
+					.max = most,
+					.multiple = dim.multiple,
+					.hint = dim.hint == -1 ? least : dim.hint,
+					.bound = LTH_DIM_NONE};
 	*out = least == most ? lth_dim_const(dims, least) : lth_dim_symbol(dims, &symbol);
 	return *out == LTH_DIM_NONE ? lth_importer_memory(importer) : LTH_OK;
 }
@@ -236,8 +239,8 @@ bool lth_draft_output(struct lth_importer *importer, struct lth_draft *draft, lt
 
 bool lth_draft_attr(struct lth_importer *importer, struct lth_draft *draft, const struct lth_attr *attr)
 {
-	struct lth_attr *list = lth_arena_grow(importer->arena, draft->attrs, &draft->cap_attrs, draft->num_attrs + 1,
-					       sizeof(*list));
+	struct lth_attr *list =
+		lth_arena_grow(importer->arena, draft->attrs, &draft->cap_attrs, draft->num_attrs + 1, sizeof(*list));
 	if (!list)
 		return false;
 	draft->attrs = list;
@@ -264,7 +267,8 @@ void lth_draft_drop(struct lth_draft *draft, const char *name)
 
 static enum lth_code note_missing(struct lth_importer *importer, const struct lth_draft *draft)
 {
-	const char *key = lth_arena_printf(importer->arena, "%s\n%s\n%" PRId64, draft->domain, draft->op, draft->version);
+	const char *key =
+		lth_arena_printf(importer->arena, "%s\n%s\n%" PRId64, draft->domain, draft->op, draft->version);
 	if (!key)
 		return lth_importer_memory(importer);
 	uint32_t index = lth_name_map_get(&importer->missing_map, key);
@@ -277,7 +281,8 @@ static enum lth_code note_missing(struct lth_importer *importer, const struct lt
 	if (!missing || !lth_name_map_put(&importer->missing_map, importer->arena, key, importer->num_missing))
 		return lth_importer_memory(importer);
 	importer->missing = missing;
-	missing[importer->num_missing++] = (struct lth_missing_op){draft->domain, draft->op, draft->name, draft->version, 1};
+	missing[importer->num_missing++] =
+		(struct lth_missing_op){draft->domain, draft->op, draft->name, draft->version, 1};
 	return LTH_OK;
 }
 
@@ -323,12 +328,13 @@ enum lth_code lth_importer_emit(struct lth_importer *importer, struct lth_draft 
 		char expected[96];
 		snprintf(expected, sizeof(expected), "%u to %u inputs and at most %u outputs", op->min_inputs,
 			 op->max_inputs, op->max_outputs);
-		return lth_importer_fail(importer, LTH_INVALID_GRAPH, draft->name, expected, "%s with %u inputs and %u outputs",
-					 draft->op, draft->num_inputs, draft->num_outputs);
+		return lth_importer_fail(importer, LTH_INVALID_GRAPH, draft->name, expected,
+					 "%s with %u inputs and %u outputs", draft->op, draft->num_inputs,
+					 draft->num_outputs);
 	}
-	lth_node_id node = lth_graph_node(importer->graph, draft->region, op, draft->name, draft->inputs,
-					  draft->num_inputs, draft->outputs, draft->num_outputs, draft->attrs,
-					  draft->num_attrs);
+	lth_node_id node =
+		lth_graph_node(importer->graph, draft->region, op, draft->name, draft->inputs, draft->num_inputs,
+			       draft->outputs, draft->num_outputs, draft->attrs, draft->num_attrs);
 	if (node == LTH_NONE)
 		return lth_importer_memory(importer);
 	infer_early(importer, draft, node);

@@ -18,7 +18,7 @@ struct lth_name_map {
 /* False when the arena is exhausted. The name must not be in the map. */
 bool lth_name_map_put(struct lth_name_map *map, struct lth_arena *arena, const char *name, uint32_t value);
 void lth_name_map_set(struct lth_name_map *map, const char *name, uint32_t value); /* of a name that is there */
-uint32_t lth_name_map_get(const struct lth_name_map *map, const char *name);      /* LTH_NONE when absent */
+uint32_t lth_name_map_get(const struct lth_name_map *map, const char *name);       /* LTH_NONE when absent */
 
 /* An operator that the model uses and Lathe lacks. */
 struct lth_missing_op {

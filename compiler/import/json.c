@@ -1,5 +1,5 @@
-/* JSON graph IR (api/graph.schema.json): what people and scripts write where ONNX is too much. The same drafts, upgrades
- * and symbols as ONNX, so that both give the same graph. */
+/* JSON graph IR (api/graph.schema.json): what people and scripts write where ONNX is too much. The same drafts,
+ * upgrades and symbols as ONNX, so that both give the same graph. */
 #include "compiler/import/json_internal.h"
 
 #include <inttypes.h>
@@ -31,7 +31,7 @@ enum lth_code lth_json_members(struct lth_json *json, const struct lth_json_path
 		return lth_json_fail(json, path, "an object", "another value");
 	while (names[count])
 		count++;
-	json_object_foreach((json_t *)(uintptr_t)object, key, value) {
+	json_object_foreach ((json_t *)(uintptr_t)object, key, value) {
 		size_t i = 0;
 		while (i < count && strcmp(names[i], key) != 0)
 			i++;
@@ -46,7 +46,8 @@ enum lth_code lth_json_members(struct lth_json *json, const struct lth_json_path
 	return LTH_OK;
 }
 
-enum lth_code lth_json_text(struct lth_json *json, const struct lth_json_path *path, const json_t *value, const char **out)
+enum lth_code lth_json_text(struct lth_json *json, const struct lth_json_path *path, const json_t *value,
+			    const char **out)
 {
 	if (!json_is_string(value) || strlen(json_string_value(value)) != json_string_length(value))
 		return lth_json_fail(json, path, "a string", "another value");
@@ -59,12 +60,13 @@ enum lth_code lth_json_define(struct lth_json *json, const struct lth_json_path 
 {
 	if (lth_name_map_get(&scope->values, name) != LTH_NONE)
 		return lth_json_fail(json, path, "one definition of each name", "a second definition of '%s'", name);
-	return lth_name_map_put(&scope->values, json->base.arena, name, value) ? LTH_OK : lth_importer_memory(&json->base);
+	return lth_name_map_put(&scope->values, json->base.arena, name, value) ? LTH_OK
+									       : lth_importer_memory(&json->base);
 }
 
 /* null and "" are an absent operand. */
-enum lth_code lth_json_resolve(struct lth_json *json, const struct lth_json_path *path, const struct lth_json_scope *scope,
-			       const json_t *name, lth_value_id *out)
+enum lth_code lth_json_resolve(struct lth_json *json, const struct lth_json_path *path,
+			       const struct lth_json_scope *scope, const json_t *name, lth_value_id *out)
 {
 	*out = LTH_NONE;
 	if (json_is_null(name) || (json_is_string(name) && json_string_length(name) == 0))
@@ -286,7 +288,7 @@ static enum lth_code check_opset(struct lth_json *json, const struct lth_json_pa
 	if (!json_is_object(opset))
 		return lth_json_fail(json, opset ? &at : root, "an opset: a version, or a version for each domain",
 				     "another value");
-	json_object_foreach((json_t *)(uintptr_t)opset, domain, version) {
+	json_object_foreach ((json_t *)(uintptr_t)opset, domain, version) {
 		const struct lth_json_path at_domain = {&at, domain, 0};
 		if (!json_is_integer(version) || json_integer_value(version) < 1)
 			return lth_json_fail(json, &at_domain, "a version of at least 1", "another value");
@@ -301,7 +303,7 @@ static enum lth_code check_dims_used(struct lth_json *json, const struct lth_jso
 {
 	const char *name;
 	json_t *range;
-	json_object_foreach((json_t *)(uintptr_t)dims, name, range) {
+	json_object_foreach ((json_t *)(uintptr_t)dims, name, range) {
 		const struct lth_json_path at = {at_dims, name, 0};
 		if (lth_name_map_get(&json->dims, name) == LTH_NONE)
 			return lth_json_fail(json, &at, "the name of a dimension of an input", "'%s'", name);
@@ -311,8 +313,10 @@ static enum lth_code check_dims_used(struct lth_json *json, const struct lth_jso
 
 static enum lth_code read_document(struct lth_json *json)
 {
-	static const char *const members[] = {"format", "name", "opset", "dims", "constants", "inputs", "nodes", "outputs", NULL};
-	const struct lth_json_path root = {NULL, NULL, 0}, at_format = {&root, "format", 0}, at_dims = {&root, "dims", 0};
+	static const char *const members[] = {"format", "name",  "opset",   "dims", "constants",
+					      "inputs", "nodes", "outputs", NULL};
+	const struct lth_json_path root = {NULL, NULL, 0}, at_format = {&root, "format", 0},
+				   at_dims = {&root, "dims", 0};
 	struct lth_json_scope scope = {.region = 0};
 	const json_t *format = json_object_get(json->root, "format"), *dims = json_object_get(json->root, "dims");
 	const json_t *name = json_object_get(json->root, "name");
@@ -340,7 +344,8 @@ enum lth_code lth_import_json(const void *model, size_t size, const struct lth_c
 			      struct lth_graph **out_graph, struct lth_diag *diag)
 {
 	struct lth_json json = {.base = {.files = files, .num_files = num_files, .fault = LTH_INVALID_JSON},
-				.text = model, .size = size};
+				.text = model,
+				.size = size};
 	json_error_t error;
 	enum lth_code code = lth_importer_begin(&json.base, arena, options, diag);
 	if (code)

@@ -42,7 +42,9 @@ static bool number_of(const json_t *value, double *out_float, int64_t *out_int, 
 		double value;
 	} words[] = {{"nan", NAN}, {"inf", HUGE_VAL}, {"-inf", -HUGE_VAL}};
 	*out_integer = json_is_integer(value) || json_is_boolean(value);
-	*out_int = json_is_boolean(value) ? json_is_true(value) : json_is_integer(value) ? json_integer_value(value) : 0;
+	*out_int = json_is_boolean(value)   ? json_is_true(value)
+		   : json_is_integer(value) ? json_integer_value(value)
+					    : 0;
 	*out_float = *out_integer ? (double)*out_int : json_real_value(value);
 	if (!json_is_string(value))
 		return json_is_number(value) || json_is_boolean(value);
@@ -74,12 +76,16 @@ static bool store_number(enum lth_dtype dtype, const json_t *value, uint8_t *out
 		return true;
 	}
 	int64_t low = class == LTH_CLASS_INT ? (int64_t)(UINT64_MAX << (bits - 1)) : 0;
-	int64_t high = class == LTH_CLASS_BOOL ? 1 : bits == 64 ? INT64_MAX : class == LTH_CLASS_INT ? ~low : (int64_t)((UINT64_C(1) << bits) - 1);
+	int64_t high = class == LTH_CLASS_BOOL  ? 1
+		       : bits == 64             ? INT64_MAX
+		       : class == LTH_CLASS_INT ? ~low
+						: (int64_t)((UINT64_C(1) << bits) - 1);
 	memcpy(out, &integer, bits / 8); /* little-endian host */
 	return whole && integer >= low && integer <= high;
 }
 
-static enum lth_code store_string(struct lth_json *json, const struct lth_json_path *path, const json_t *value, void *out)
+static enum lth_code store_string(struct lth_json *json, const struct lth_json_path *path, const json_t *value,
+				  void *out)
 {
 	if (!json_is_string(value))
 		return lth_json_fail(json, path, "a string", "another value");
@@ -99,8 +105,8 @@ static enum lth_code from_values(struct lth_json *json, const struct lth_json_pa
 		return lth_json_fail(json, path, "base64 or digest for this element type", "values of type %s",
 				     lth_dtype_text(shape->dtype));
 	if (!json_is_array(values) || json_array_size(values) != (uint64_t)shape->count)
-		return lth_json_fail(json, path, "as many values as the shape has", "%zu values for %" PRId64 " elements",
-				     json_array_size(values), shape->count);
+		return lth_json_fail(json, path, "as many values as the shape has",
+				     "%zu values for %" PRId64 " elements", json_array_size(values), shape->count);
 	for (size_t i = 0; i < json_array_size(values); i++) {
 		const struct lth_json_path at = {path, NULL, i};
 		const json_t *value = json_array_get(values, i);
@@ -120,8 +126,8 @@ static int base64_digit(char c)
 	return c >= 'A' && c <= 'Z'   ? c - 'A'
 	       : c >= 'a' && c <= 'z' ? c - 'a' + 26
 	       : c >= '0' && c <= '9' ? c - '0' + 52
-	       : c == '+'	      ? 62
-	       : c == '/'	      ? 63
+	       : c == '+'             ? 62
+	       : c == '/'             ? 63
 				      : -1;
 }
 

@@ -1,5 +1,5 @@
-/* Inside of the JSON importer. Positions: jansson keeps none, so each reader carries the path to what it reads, and on a
- * fault json_locate.c finds the path's line and column in the text. */
+/* Inside of the JSON importer. Positions: jansson keeps none, so each reader carries the path to what it reads, and on
+ * a fault json_locate.c finds the path's line and column in the text. */
 #ifndef LTH_IMPORT_JSON_INTERNAL_H
 #define LTH_IMPORT_JSON_INTERNAL_H
 
@@ -44,13 +44,13 @@ LTH_MUST_CHECK enum lth_code lth_json_text(struct lth_json *json, const struct l
 LTH_MUST_CHECK enum lth_code lth_json_constant(struct lth_json *json, const struct lth_json_path *path,
 					       const json_t *object, const char *name, lth_value_id *out);
 /* The type of an input or of an element; `symbols` as in lth_onnx_type. */
-LTH_MUST_CHECK enum lth_code lth_json_type(struct lth_json *json, const struct lth_json_path *path, const json_t *object,
-					   const char *name, bool symbols, struct lth_type *out);
+LTH_MUST_CHECK enum lth_code lth_json_type(struct lth_json *json, const struct lth_json_path *path,
+					   const json_t *object, const char *name, bool symbols, struct lth_type *out);
 /* Constants, inputs, nodes and outputs of a graph object into a region. */
 LTH_MUST_CHECK enum lth_code lth_json_graph(struct lth_json *json, const struct lth_json_path *path,
 					    const json_t *object, struct lth_json_scope *scope);
-LTH_MUST_CHECK enum lth_code lth_json_node(struct lth_json *json, const struct lth_json_path *path, const json_t *object,
-					   struct lth_json_scope *scope);
+LTH_MUST_CHECK enum lth_code lth_json_node(struct lth_json *json, const struct lth_json_path *path,
+					   const json_t *object, struct lth_json_scope *scope);
 LTH_MUST_CHECK enum lth_code lth_json_define(struct lth_json *json, const struct lth_json_path *path,
 					     struct lth_json_scope *scope, const char *name, lth_value_id value);
 LTH_MUST_CHECK enum lth_code lth_json_resolve(struct lth_json *json, const struct lth_json_path *path,

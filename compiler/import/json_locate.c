@@ -12,7 +12,8 @@ struct scanner {
 
 static char peek(struct scanner *scanner)
 {
-	while (scanner->at < scanner->size && strchr(" \t\r\n", scanner->text[scanner->at]) && scanner->text[scanner->at])
+	while (scanner->at < scanner->size && strchr(" \t\r\n", scanner->text[scanner->at]) &&
+	       scanner->text[scanner->at])
 		scanner->at++;
 	return scanner->at < scanner->size ? scanner->text[scanner->at] : 0;
 }

@@ -1,5 +1,6 @@
 /* Nodes of JSON graph IR and their attributes. A number is an integer or a float by how it is written, or by the
- * operator's row where that says float; {"tensor"}, {"graph"}, {"floats"}, {"ints"}, {"strings"} name the other kinds. */
+ * operator's row where that says float; {"tensor"}, {"graph"}, {"floats"}, {"ints"}, {"strings"} name the other kinds.
+ */
 #include "compiler/import/json_internal.h"
 
 #include "compiler/ops/op.h"
@@ -133,7 +134,7 @@ static enum lth_code read_attributes(struct lth_json *json, const struct lth_jso
 		return LTH_OK;
 	if (!json_is_object(attributes))
 		return lth_json_fail(json, &at_list, "an object", "another value");
-	json_object_foreach(attributes, key, value) {
+	json_object_foreach (attributes, key, value) {
 		const struct lth_json_path at = {&at_list, key, 0};
 		struct lth_attr attr = {.name = lth_arena_strdup(json->base.arena, key), .count = 1};
 		enum lth_code code = attr.name ? read_attribute(json, &at, value, draft, scope, &attr)
@@ -156,8 +157,8 @@ static int64_t opset_version(const struct lth_json *json, const char *domain)
 }
 
 /* Constant's attribute is its value; it needs no node. */
-static enum lth_code constant_node(struct lth_json *json, const struct lth_json_path *path, const struct lth_draft *draft,
-				   const json_t *outputs, struct lth_json_scope *scope)
+static enum lth_code constant_node(struct lth_json *json, const struct lth_json_path *path,
+				   const struct lth_draft *draft, const json_t *outputs, struct lth_json_scope *scope)
 {
 	const char *name;
 	const struct lth_json_path at_list = {path, "outputs", 0}, at = {&at_list, NULL, 0};

@@ -1,5 +1,5 @@
-/* Graphs and functions of an ONNX model into regions. Functions are inlined where they are called, unless Lathe knows the
- * operator itself; graphs inside nodes become regions that see the names around them. */
+/* Graphs and functions of an ONNX model into regions. Functions are inlined where they are called, unless Lathe knows
+ * the operator itself; graphs inside nodes become regions that see the names around them. */
 #include "compiler/import/onnx_internal.h"
 
 #include "compiler/ops/op.h"
@@ -12,8 +12,21 @@
 enum { MAX_CALL_DEPTH = 32 };
 
 enum attribute_type { /* AttributeProto.AttributeType */
-	TYPE_UNDEFINED, TYPE_FLOAT, TYPE_INT, TYPE_STRING, TYPE_TENSOR, TYPE_GRAPH, TYPE_FLOATS, TYPE_INTS, TYPE_STRINGS,
-	TYPE_TENSORS, TYPE_GRAPHS, TYPE_SPARSE_TENSOR, TYPE_SPARSE_TENSORS, TYPE_TYPE_PROTO, TYPE_TYPE_PROTOS
+		      TYPE_UNDEFINED,
+		      TYPE_FLOAT,
+		      TYPE_INT,
+		      TYPE_STRING,
+		      TYPE_TENSOR,
+		      TYPE_GRAPH,
+		      TYPE_FLOATS,
+		      TYPE_INTS,
+		      TYPE_STRINGS,
+		      TYPE_TENSORS,
+		      TYPE_GRAPHS,
+		      TYPE_SPARSE_TENSOR,
+		      TYPE_SPARSE_TENSORS,
+		      TYPE_TYPE_PROTO,
+		      TYPE_TYPE_PROTOS
 };
 
 static const char *text_or_empty(const char *text)
@@ -84,17 +97,17 @@ static int attribute_type(const Lth__Onnx__Attribute *attribute)
 {
 	if (attribute->type)
 		return attribute->type;
-	return attribute->has_f		    ? TYPE_FLOAT /* files of the first IR versions leave the type out */
-	       : attribute->has_i	    ? TYPE_INT
-	       : attribute->has_s	    ? TYPE_STRING
-	       : attribute->t		    ? TYPE_TENSOR
-	       : attribute->g		    ? TYPE_GRAPH
-	       : attribute->n_floats	    ? TYPE_FLOATS
-	       : attribute->n_ints	    ? TYPE_INTS
-	       : attribute->n_strings	    ? TYPE_STRINGS
+	return attribute->has_f           ? TYPE_FLOAT /* files of the first IR versions leave the type out */
+	       : attribute->has_i         ? TYPE_INT
+	       : attribute->has_s         ? TYPE_STRING
+	       : attribute->t             ? TYPE_TENSOR
+	       : attribute->g             ? TYPE_GRAPH
+	       : attribute->n_floats      ? TYPE_FLOATS
+	       : attribute->n_ints        ? TYPE_INTS
+	       : attribute->n_strings     ? TYPE_STRINGS
 	       : attribute->sparse_tensor ? TYPE_SPARSE_TENSOR
-	       : attribute->tp		    ? TYPE_TYPE_PROTO
-					    : TYPE_UNDEFINED;
+	       : attribute->tp            ? TYPE_TYPE_PROTO
+					  : TYPE_UNDEFINED;
 }
 
 static bool attribute_string(struct lth_onnx *onnx, const ProtobufCBinaryData *bytes, struct lth_string *out)
@@ -142,8 +155,8 @@ static enum lth_code attribute_region(struct lth_onnx *onnx, const Lth__Onnx__At
 	return inner.region == LTH_NONE ? lth_importer_memory(&onnx->base) : lth_onnx_graph(onnx, attribute->g, &inner);
 }
 
-static enum lth_code attribute_type_proto(struct lth_onnx *onnx, const Lth__Onnx__Attribute *attribute, const char *place,
-					  struct lth_attr *out)
+static enum lth_code attribute_type_proto(struct lth_onnx *onnx, const Lth__Onnx__Attribute *attribute,
+					  const char *place, struct lth_attr *out)
 {
 	struct lth_type type;
 	enum lth_code code = lth_onnx_type(onnx, attribute->tp, place, false, &type);
@@ -176,10 +189,8 @@ static enum lth_code convert_attribute(struct lth_onnx *onnx, const Lth__Onnx__A
 		return memory_unless(onnx, attribute_string(onnx, &attribute->s, &out->s));
 	case TYPE_FLOATS:
 	case TYPE_INTS:
-	case TYPE_STRINGS:
-		return memory_unless(onnx, attribute_list(onnx, attribute, type, out));
-	default:
-		break;
+	case TYPE_STRINGS: return memory_unless(onnx, attribute_list(onnx, attribute, type, out));
+	default: break;
 	}
 	out->kind = LTH_ATTR_TENSOR;
 	if (type == TYPE_TENSOR && attribute->t)
@@ -190,9 +201,11 @@ static enum lth_code convert_attribute(struct lth_onnx *onnx, const Lth__Onnx__A
 		return attribute_region(onnx, attribute, scope, out);
 	if (type == TYPE_TYPE_PROTO && attribute->tp)
 		return attribute_type_proto(onnx, attribute, place, out);
-	bool known_list = type == TYPE_TENSORS || type == TYPE_GRAPHS || type == TYPE_SPARSE_TENSORS || type == TYPE_TYPE_PROTOS;
+	bool known_list =
+		type == TYPE_TENSORS || type == TYPE_GRAPHS || type == TYPE_SPARSE_TENSORS || type == TYPE_TYPE_PROTOS;
 	return lth_importer_fail(&onnx->base, known_list ? LTH_UNSUPPORTED : LTH_INVALID_MODEL, place,
-				 "an attribute whose value fits its type", "attribute '%s' of type %d", out->name, type);
+				 "an attribute whose value fits its type", "attribute '%s' of type %d", out->name,
+				 type);
 }
 
 static const struct lth_attr *find_attr(const struct lth_attr *attrs, uint32_t count, const char *name)
@@ -210,7 +223,8 @@ static enum lth_code add_attribute(struct lth_onnx *onnx, const Lth__Onnx__Attri
 	struct lth_attr attr;
 	if (attribute->ref_attr_name && *attribute->ref_attr_name) {
 		const struct lth_attr *given =
-			onnx->call ? find_attr(onnx->call->attrs, onnx->call->num_attrs, attribute->ref_attr_name) : NULL;
+			onnx->call ? find_attr(onnx->call->attrs, onnx->call->num_attrs, attribute->ref_attr_name)
+				   : NULL;
 		if (!given)
 			return LTH_OK;
 		attr = *given;
@@ -232,7 +246,8 @@ static enum lth_code add_attribute(struct lth_onnx *onnx, const Lth__Onnx__Attri
 
 /* ---- nodes ---- */
 
-static enum lth_code constant_list(struct lth_onnx *onnx, const struct lth_attr *attr, const char *name, lth_value_id *out)
+static enum lth_code constant_list(struct lth_onnx *onnx, const struct lth_attr *attr, const char *name,
+				   lth_value_id *out)
 {
 	struct lth_graph *graph = onnx->base.graph;
 	struct lth_arena *arena = onnx->base.arena;
@@ -283,7 +298,8 @@ static enum lth_code constant_node(struct lth_onnx *onnx, const Lth__Onnx__Node 
 	return define(onnx, scope, draft->name, node->output[0], value);
 }
 
-static const Lth__Onnx__Function *find_function(const struct lth_onnx *onnx, const Lth__Onnx__Node *node, const char *domain)
+static const Lth__Onnx__Function *find_function(const struct lth_onnx *onnx, const Lth__Onnx__Node *node,
+						const char *domain)
 {
 	for (size_t i = 0; i < onnx->model->n_functions; i++) {
 		const Lth__Onnx__Function *function = onnx->model->functions[i];
@@ -299,7 +315,8 @@ static enum lth_code run_nodes(struct lth_onnx *onnx, Lth__Onnx__Node *const *no
 			       struct lth_onnx_scope *scope);
 
 /* What the body sees: the caller's attributes, then the function's presets. */
-static enum lth_code call_attributes(struct lth_onnx *onnx, const Lth__Onnx__Function *function, struct lth_draft *draft)
+static enum lth_code call_attributes(struct lth_onnx *onnx, const Lth__Onnx__Function *function,
+				     struct lth_draft *draft)
 {
 	const struct lth_onnx_call *outer = onnx->call;
 	enum lth_code code = LTH_OK;
@@ -313,12 +330,13 @@ static enum lth_code call_attributes(struct lth_onnx *onnx, const Lth__Onnx__Fun
 	return code;
 }
 
-static enum lth_code bind_inputs(struct lth_onnx *onnx, const Lth__Onnx__Function *function, const struct lth_draft *draft,
-				 struct lth_onnx_scope *inner)
+static enum lth_code bind_inputs(struct lth_onnx *onnx, const Lth__Onnx__Function *function,
+				 const struct lth_draft *draft, struct lth_onnx_scope *inner)
 {
 	if (draft->num_inputs > function->n_input)
-		return lth_importer_fail(&onnx->base, LTH_INVALID_MODEL, draft->name, "no more inputs than the function has",
-					 "%u inputs for '%s'", draft->num_inputs, draft->op);
+		return lth_importer_fail(&onnx->base, LTH_INVALID_MODEL, draft->name,
+					 "no more inputs than the function has", "%u inputs for '%s'",
+					 draft->num_inputs, draft->op);
 	enum lth_code code = LTH_OK;
 	for (size_t i = 0; i < function->n_input && code == LTH_OK; i++) {
 		lth_value_id given = i < draft->num_inputs ? draft->inputs[i] : LTH_NONE;
@@ -334,7 +352,8 @@ static enum lth_code inline_function(struct lth_onnx *onnx, const Lth__Onnx__Fun
 	struct lth_onnx_scope inner = {.region = scope->region};
 	enum lth_code code;
 	if (onnx->call_depth == MAX_CALL_DEPTH)
-		return lth_importer_fail(&onnx->base, LTH_INVALID_MODEL, draft->name, "functions that call at most 32 deep",
+		return lth_importer_fail(&onnx->base, LTH_INVALID_MODEL, draft->name,
+					 "functions that call at most 32 deep",
 					 "deeper calls, or a function that calls itself: '%s'", draft->op);
 	if ((code = call_attributes(onnx, function, draft)) || (code = bind_inputs(onnx, function, draft, &inner)))
 		return code;
@@ -353,8 +372,9 @@ static enum lth_code inline_function(struct lth_onnx *onnx, const Lth__Onnx__Fun
 	onnx->num_opsets = outer.num_opsets;
 	onnx->prefix = outer.prefix;
 	if (code == LTH_OK && node->n_output > function->n_output)
-		return lth_importer_fail(&onnx->base, LTH_INVALID_MODEL, draft->name, "no more outputs than the function has",
-					 "%zu outputs for '%s'", node->n_output, draft->op);
+		return lth_importer_fail(&onnx->base, LTH_INVALID_MODEL, draft->name,
+					 "no more outputs than the function has", "%zu outputs for '%s'",
+					 node->n_output, draft->op);
 	for (size_t i = 0; i < node->n_output && code == LTH_OK; i++) {
 		lth_value_id value = LTH_NONE;
 		if (!*node->output[i])
@@ -388,7 +408,9 @@ static enum lth_code run_node(struct lth_onnx *onnx, const Lth__Onnx__Node *node
 {
 	const char *domain = text_or_empty(node->domain);
 	domain = strcmp(domain, "ai.onnx") == 0 ? "" : domain;
-	struct lth_draft draft = {.domain = domain, .op = text_or_empty(node->op_type), .region = scope->region,
+	struct lth_draft draft = {.domain = domain,
+				  .op = text_or_empty(node->op_type),
+				  .region = scope->region,
 				  .version = opset_version(onnx, domain)};
 	draft.name = prefixed(onnx, lth_onnx_node_place(node));
 	enum lth_code code = memory_unless(onnx, draft.name != NULL);

@@ -1,6 +1,6 @@
 /* The order of a graph's nodes. The specification asks for definitions before uses, but files exist that break it, so
- * nodes are sorted where needed; the given order stays where it is valid. A name that a graph inside a node uses and does
- * not define counts as a use by that node. Cycles are refused. */
+ * nodes are sorted where needed; the given order stays where it is valid. A name that a graph inside a node uses and
+ * does not define counts as a use by that node. Cycles are refused. */
 #include "compiler/import/onnx_internal.h"
 
 #include <string.h>
@@ -103,7 +103,8 @@ static enum lth_code sort(struct order *order, Lth__Onnx__Node *const *nodes, ui
 			uint32_t producer = order->uses[next[node]++];
 			if (state[producer] == OPEN)
 				return lth_importer_fail(base, LTH_INVALID_MODEL, lth_onnx_node_place(nodes[node]),
-							 "a graph without cycles", "a node that depends on its own result");
+							 "a graph without cycles",
+							 "a node that depends on its own result");
 			if (state[producer] == NEW) {
 				state[producer] = OPEN;
 				stack[depth++] = producer;

@@ -16,8 +16,8 @@ struct tensor_shape {
 	enum lth_dtype dtype;
 };
 
-static enum lth_code read_shape(struct lth_onnx *onnx, const char *place, const int64_t *dims, size_t rank, int data_type,
-				struct tensor_shape *out)
+static enum lth_code read_shape(struct lth_onnx *onnx, const char *place, const int64_t *dims, size_t rank,
+				int data_type, struct tensor_shape *out)
 {
 	out->dtype = lth_dtype_by_onnx(data_type);
 	if (out->dtype == LTH_NUM_DTYPES)
@@ -29,7 +29,8 @@ static enum lth_code read_shape(struct lth_onnx *onnx, const char *place, const 
 	out->rank = (uint32_t)rank;
 	if (rank)
 		memcpy(out->dims, dims, rank * sizeof(*dims));
-	return lth_importer_tensor_bytes(&onnx->base, place, out->dtype, out->dims, out->rank, &out->count, &out->bytes);
+	return lth_importer_tensor_bytes(&onnx->base, place, out->dtype, out->dims, out->rank, &out->count,
+					 &out->bytes);
 }
 
 static enum lth_code wrong_length(struct lth_onnx *onnx, const char *place, const char *what, uint64_t found,
@@ -128,23 +129,17 @@ static void typed_field(const Lth__Onnx__Tensor *tensor, enum lth_dtype dtype, c
 {
 	switch (dtype) {
 	case LTH_DTYPE_F32:
-	case LTH_DTYPE_C64:
-		*out_data = tensor->float_data, *out_entries = tensor->n_float_data, *out_width = 4;
-		return;
+	case LTH_DTYPE_C64: *out_data = tensor->float_data, *out_entries = tensor->n_float_data, *out_width = 4; return;
 	case LTH_DTYPE_F64:
 	case LTH_DTYPE_C128:
 		*out_data = tensor->double_data, *out_entries = tensor->n_double_data, *out_width = 8;
 		return;
-	case LTH_DTYPE_I64:
-		*out_data = tensor->int64_data, *out_entries = tensor->n_int64_data, *out_width = 8;
-		return;
+	case LTH_DTYPE_I64: *out_data = tensor->int64_data, *out_entries = tensor->n_int64_data, *out_width = 8; return;
 	case LTH_DTYPE_U32:
 	case LTH_DTYPE_U64:
 		*out_data = tensor->uint64_data, *out_entries = tensor->n_uint64_data, *out_width = 8;
 		return;
-	default:
-		*out_data = tensor->int32_data, *out_entries = tensor->n_int32_data, *out_width = 4;
-		return;
+	default: *out_data = tensor->int32_data, *out_entries = tensor->n_int32_data, *out_width = 4; return;
 	}
 }
 
@@ -215,7 +210,8 @@ static enum lth_code tensor_data(struct lth_onnx *onnx, const Lth__Onnx__Tensor 
 	return code;
 }
 
-static lth_value_id constant(struct lth_onnx *onnx, const char *name, const struct tensor_shape *shape, const void *data)
+static lth_value_id constant(struct lth_onnx *onnx, const char *name, const struct tensor_shape *shape,
+			     const void *data)
 {
 	static const uint64_t nothing;
 	return lth_graph_constant(onnx->base.graph, name, shape->dtype, shape->rank, shape->dims,

@@ -1,6 +1,6 @@
-/* The structure of an ONNX file's bytes, checked before protobuf-c unpacks them: protobuf-c recurses without a bound and
- * says nothing of where it failed. Every length lies inside its message, every known field has the wire type that its
- * message gives it, names are UTF-8 without NUL, and messages nest at most MAX_DEPTH deep. */
+/* The structure of an ONNX file's bytes, checked before protobuf-c unpacks them: protobuf-c recurses without a bound
+ * and says nothing of where it failed. Every length lies inside its message, every known field has the wire type that
+ * its message gives it, names are UTF-8 without NUL, and messages nest at most MAX_DEPTH deep. */
 #include "compiler/import/onnx_internal.h"
 
 #include <inttypes.h>
@@ -10,8 +10,27 @@
 enum { MAX_DEPTH = 100 };
 enum wire_type { WIRE_VARINT = 0, WIRE_I64 = 1, WIRE_BYTES = 2, WIRE_I32 = 5 };
 
-enum message { ENTRY, OPSET, TENSOR, SPARSE, DIMENSION, SHAPE, TENSOR_TYPE, ELEMENT, MAP, TYPE, VALUE_INFO, ATTRIBUTE,
-	       NODE, GRAPH, FUNCTION, MODEL, NUM_MESSAGES, TEXT, NUMBERS };
+enum message {
+	ENTRY,
+	OPSET,
+	TENSOR,
+	SPARSE,
+	DIMENSION,
+	SHAPE,
+	TENSOR_TYPE,
+	ELEMENT,
+	MAP,
+	TYPE,
+	VALUE_INFO,
+	ATTRIBUTE,
+	NODE,
+	GRAPH,
+	FUNCTION,
+	MODEL,
+	NUM_MESSAGES,
+	TEXT,
+	NUMBERS
+};
 
 /* What the length-delimited fields of each message hold: a message, text, or packed numbers. */
 static const struct rule {
@@ -19,23 +38,28 @@ static const struct rule {
 	unsigned field;
 	enum message child;
 } rules[] = {
-	{MODEL, 7, GRAPH}, {MODEL, 8, OPSET}, {MODEL, 25, FUNCTION}, {OPSET, 1, TEXT},
-	{GRAPH, 1, NODE}, {GRAPH, 2, TEXT}, {GRAPH, 5, TENSOR}, {GRAPH, 11, VALUE_INFO}, {GRAPH, 12, VALUE_INFO},
-	{GRAPH, 13, VALUE_INFO}, {GRAPH, 15, SPARSE},
-	{NODE, 1, TEXT}, {NODE, 2, TEXT}, {NODE, 3, TEXT}, {NODE, 4, TEXT}, {NODE, 5, ATTRIBUTE}, {NODE, 7, TEXT},
-	{NODE, 8, TEXT},
-	{ATTRIBUTE, 1, TEXT}, {ATTRIBUTE, 5, TENSOR}, {ATTRIBUTE, 6, GRAPH}, {ATTRIBUTE, 7, NUMBERS},
-	{ATTRIBUTE, 8, NUMBERS}, {ATTRIBUTE, 10, TENSOR}, {ATTRIBUTE, 11, GRAPH}, {ATTRIBUTE, 14, TYPE},
-	{ATTRIBUTE, 15, TYPE}, {ATTRIBUTE, 21, TEXT}, {ATTRIBUTE, 22, SPARSE}, {ATTRIBUTE, 23, SPARSE},
-	{TENSOR, 1, NUMBERS}, {TENSOR, 4, NUMBERS}, {TENSOR, 5, NUMBERS}, {TENSOR, 7, NUMBERS}, {TENSOR, 8, TEXT},
-	{TENSOR, 10, NUMBERS}, {TENSOR, 11, NUMBERS}, {TENSOR, 13, ENTRY},
-	{ENTRY, 1, TEXT}, {ENTRY, 2, TEXT},
-	{SPARSE, 1, TENSOR}, {SPARSE, 2, TENSOR}, {SPARSE, 3, NUMBERS},
-	{VALUE_INFO, 1, TEXT}, {VALUE_INFO, 2, TYPE},
-	{TYPE, 1, TENSOR_TYPE}, {TYPE, 4, ELEMENT}, {TYPE, 5, MAP}, {TYPE, 8, TENSOR_TYPE}, {TYPE, 9, ELEMENT},
-	{TENSOR_TYPE, 2, SHAPE}, {SHAPE, 1, DIMENSION}, {DIMENSION, 2, TEXT}, {ELEMENT, 1, TYPE}, {MAP, 2, TYPE},
-	{FUNCTION, 1, TEXT}, {FUNCTION, 4, TEXT}, {FUNCTION, 5, TEXT}, {FUNCTION, 6, TEXT}, {FUNCTION, 7, NODE},
-	{FUNCTION, 9, OPSET}, {FUNCTION, 10, TEXT}, {FUNCTION, 11, ATTRIBUTE}, {FUNCTION, 13, TEXT},
+	{MODEL, 7, GRAPH},       {MODEL, 8, OPSET},       {MODEL, 25, FUNCTION},
+	{OPSET, 1, TEXT},        {GRAPH, 1, NODE},        {GRAPH, 2, TEXT},
+	{GRAPH, 5, TENSOR},      {GRAPH, 11, VALUE_INFO}, {GRAPH, 12, VALUE_INFO},
+	{GRAPH, 13, VALUE_INFO}, {GRAPH, 15, SPARSE},     {NODE, 1, TEXT},
+	{NODE, 2, TEXT},         {NODE, 3, TEXT},         {NODE, 4, TEXT},
+	{NODE, 5, ATTRIBUTE},    {NODE, 7, TEXT},         {NODE, 8, TEXT},
+	{ATTRIBUTE, 1, TEXT},    {ATTRIBUTE, 5, TENSOR},  {ATTRIBUTE, 6, GRAPH},
+	{ATTRIBUTE, 7, NUMBERS}, {ATTRIBUTE, 8, NUMBERS}, {ATTRIBUTE, 10, TENSOR},
+	{ATTRIBUTE, 11, GRAPH},  {ATTRIBUTE, 14, TYPE},   {ATTRIBUTE, 15, TYPE},
+	{ATTRIBUTE, 21, TEXT},   {ATTRIBUTE, 22, SPARSE}, {ATTRIBUTE, 23, SPARSE},
+	{TENSOR, 1, NUMBERS},    {TENSOR, 4, NUMBERS},    {TENSOR, 5, NUMBERS},
+	{TENSOR, 7, NUMBERS},    {TENSOR, 8, TEXT},       {TENSOR, 10, NUMBERS},
+	{TENSOR, 11, NUMBERS},   {TENSOR, 13, ENTRY},     {ENTRY, 1, TEXT},
+	{ENTRY, 2, TEXT},        {SPARSE, 1, TENSOR},     {SPARSE, 2, TENSOR},
+	{SPARSE, 3, NUMBERS},    {VALUE_INFO, 1, TEXT},   {VALUE_INFO, 2, TYPE},
+	{TYPE, 1, TENSOR_TYPE},  {TYPE, 4, ELEMENT},      {TYPE, 5, MAP},
+	{TYPE, 8, TENSOR_TYPE},  {TYPE, 9, ELEMENT},      {TENSOR_TYPE, 2, SHAPE},
+	{SHAPE, 1, DIMENSION},   {DIMENSION, 2, TEXT},    {ELEMENT, 1, TYPE},
+	{MAP, 2, TYPE},          {FUNCTION, 1, TEXT},     {FUNCTION, 4, TEXT},
+	{FUNCTION, 5, TEXT},     {FUNCTION, 6, TEXT},     {FUNCTION, 7, NODE},
+	{FUNCTION, 9, OPSET},    {FUNCTION, 10, TEXT},    {FUNCTION, 11, ATTRIBUTE},
+	{FUNCTION, 13, TEXT},
 };
 
 enum { MAX_FIELD = 32 };
@@ -138,8 +162,7 @@ static enum lth_code walk(struct walker *walker, enum message message, size_t at
 				return code;
 			at += (size_t)length;
 			break;
-		default:
-			return fail(walker, start, "wire types 0, 1, 2 or 5", "an unknown wire type");
+		default: return fail(walker, start, "wire types 0, 1, 2 or 5", "an unknown wire type");
 		}
 	}
 	return LTH_OK;

@@ -11,7 +11,7 @@ static const struct upgrade {
 	lth_upgrade_fn change;
 	const char *detail;
 } upgrades[] = {
-#define LTH_UPGRADE(of_domain, of_op, of_below, change, of_detail) \
+#define LTH_UPGRADE(of_domain, of_op, of_below, change, of_detail)                                                     \
 	{of_domain, of_op, of_below, lth_up_##change, of_detail},
 #include "compiler/import/upgrades.def"
 #undef LTH_UPGRADE
@@ -74,8 +74,8 @@ lth_value_id lth_up_int(struct lth_importer *importer, const struct lth_draft *d
 	return constant(importer, draft, what, LTH_DTYPE_I64, 0, NULL, &value, sizeof(value));
 }
 
-lth_value_id lth_up_floats(struct lth_importer *importer, const struct lth_draft *draft, const char *what, uint32_t rank,
-			   const int64_t *shape, const double *list, uint32_t count)
+lth_value_id lth_up_floats(struct lth_importer *importer, const struct lth_draft *draft, const char *what,
+			   uint32_t rank, const int64_t *shape, const double *list, uint32_t count)
 {
 	float *floats = lth_arena_array(importer->arena, count, sizeof(*floats));
 	for (uint32_t i = 0; floats && i < count; i++)
@@ -87,12 +87,11 @@ lth_value_id lth_up_floats(struct lth_importer *importer, const struct lth_draft
 /* ---- nodes ---- */
 
 /* A draft of another operator in its newest form. */
-static enum lth_code emit(struct lth_importer *importer, const struct lth_draft *draft, const char *name, const char *op,
-			  const lth_value_id *inputs, uint32_t num_inputs, const struct lth_attr *attrs,
+static enum lth_code emit(struct lth_importer *importer, const struct lth_draft *draft, const char *name,
+			  const char *op, const lth_value_id *inputs, uint32_t num_inputs, const struct lth_attr *attrs,
 			  uint32_t num_attrs, lth_value_id output)
 {
-	struct lth_draft other = {.domain = "", .op = op, .name = name, .version = INT64_MAX,
-				  .region = draft->region};
+	struct lth_draft other = {.domain = "", .op = op, .name = name, .version = INT64_MAX, .region = draft->region};
 	bool ok = lth_draft_output(importer, &other, output);
 	for (uint32_t i = 0; i < num_inputs && ok; i++)
 		ok = lth_draft_input(importer, &other, inputs[i]);
@@ -168,8 +167,9 @@ int64_t lth_up_int_attr(const struct lth_draft *draft, const char *name, int64_t
 double lth_up_float_attr(const struct lth_draft *draft, const char *name, double otherwise)
 {
 	const struct lth_attr *attr = lth_draft_find(draft, name);
-	return attr && attr->kind == LTH_ATTR_FLOAT ? attr->f : attr && attr->kind == LTH_ATTR_INT ? (double)attr->i
-												    : otherwise;
+	return attr && attr->kind == LTH_ATTR_FLOAT ? attr->f
+	       : attr && attr->kind == LTH_ATTR_INT ? (double)attr->i
+						    : otherwise;
 }
 
 const struct lth_type *lth_up_ranked(const struct lth_importer *importer, lth_value_id value)

@@ -150,7 +150,7 @@ enum lth_code lth_up_given_tensor(struct lth_importer *importer, struct lth_draf
 		code = lth_up_fail(importer, draft, "as many values as the shape has", "another number");
 	if (code)
 		return code;
-	lth_value_id value = lth_up_floats(importer, draft, "values", shape->count, shape->ints, values->floats,
-					   values->count);
+	lth_value_id value =
+		lth_up_floats(importer, draft, "values", shape->count, shape->ints, values->floats, values->count);
 	return lth_up_finish(importer, draft, "Identity", &value, 1, NULL, 0);
 }

@@ -84,10 +84,10 @@ enum lth_code lth_up_type_name(struct lth_importer *importer, struct lth_draft *
 		const char *name;
 		enum lth_dtype dtype;
 	} names[] = {
-		{"FLOAT", LTH_DTYPE_F32},   {"UINT8", LTH_DTYPE_U8},	{"INT8", LTH_DTYPE_I8},
-		{"UINT16", LTH_DTYPE_U16},  {"INT16", LTH_DTYPE_I16},	{"INT32", LTH_DTYPE_I32},
+		{"FLOAT", LTH_DTYPE_F32},   {"UINT8", LTH_DTYPE_U8},      {"INT8", LTH_DTYPE_I8},
+		{"UINT16", LTH_DTYPE_U16},  {"INT16", LTH_DTYPE_I16},     {"INT32", LTH_DTYPE_I32},
 		{"INT64", LTH_DTYPE_I64},   {"STRING", LTH_DTYPE_STRING}, {"BOOL", LTH_DTYPE_BOOL},
-		{"FLOAT16", LTH_DTYPE_F16}, {"DOUBLE", LTH_DTYPE_F64},	{"UINT32", LTH_DTYPE_U32},
+		{"FLOAT16", LTH_DTYPE_F16}, {"DOUBLE", LTH_DTYPE_F64},    {"UINT32", LTH_DTYPE_U32},
 		{"UINT64", LTH_DTYPE_U64},  {"COMPLEX64", LTH_DTYPE_C64}, {"COMPLEX128", LTH_DTYPE_C128},
 	};
 	const struct lth_attr *attr = lth_draft_find(draft, detail);

@@ -14,9 +14,11 @@ enum lth_code lth_up_broadcast(struct lth_importer *importer, struct lth_draft *
 	lth_draft_drop(draft, "broadcast");
 	if (!placed || draft->num_inputs != 2)
 		return LTH_OK;
-	const struct lth_type *a = lth_up_ranked(importer, draft->inputs[0]), *b = lth_up_ranked(importer, draft->inputs[1]);
+	const struct lth_type *a = lth_up_ranked(importer, draft->inputs[0]),
+			      *b = lth_up_ranked(importer, draft->inputs[1]);
 	if (!a || !b)
-		return lth_up_unsupported(importer, draft, "broadcasting at an axis of an input whose rank is not known");
+		return lth_up_unsupported(importer, draft,
+					  "broadcasting at an axis of an input whose rank is not known");
 	axis += axis < 0 ? a->rank : 0;
 	if (axis < 0 || axis > a->rank || b->rank > a->rank - (uint32_t)axis)
 		return lth_up_fail(importer, draft, "an axis at which the second input fits", "another axis");
@@ -39,7 +41,8 @@ enum lth_code lth_up_channel_slope(struct lth_importer *importer, struct lth_dra
 	if (!slope || slope->rank != 1)
 		return LTH_OK;
 	if (!x)
-		return lth_up_unsupported(importer, draft, "a slope for each channel of an input whose rank is not known");
+		return lth_up_unsupported(importer, draft,
+					  "a slope for each channel of an input whose rank is not known");
 	for (uint32_t i = 2; i < x->rank; i++)
 		axes[i - 2] = (int64_t)i - 1;
 	if (x->rank <= 2)

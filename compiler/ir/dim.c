@@ -102,8 +102,8 @@ uint32_t lth_dim_product_of(struct lth_dims *dims, uint32_t a, uint32_t b)
 	const struct lth_dim_product *x = &dims->products[a], *y = &dims->products[b];
 	uint32_t atoms[2 * LTH_DIM_MAX_FACTORS], count = 0, i = 0, j = 0;
 	while (i < x->count || j < y->count) {
-		bool take_x = j == y->count ||
-			      (i < x->count && lth_dim_compare_atoms(dims, x->atoms[i], y->atoms[j]) <= 0);
+		bool take_x =
+			j == y->count || (i < x->count && lth_dim_compare_atoms(dims, x->atoms[i], y->atoms[j]) <= 0);
 		atoms[count++] = take_x ? x->atoms[i++] : y->atoms[j++];
 	}
 	return lth_dim_product_of_atoms(dims, atoms, count);
@@ -307,7 +307,8 @@ lth_dim lth_dim_find_symbol(const struct lth_dims *dims, const char *name)
 {
 	const struct lth_dim_table *table = &dims->symbol_table;
 	uint32_t mask = table->capacity - 1;
-	for (uint32_t slot = (uint32_t)name_hash(name) & mask; table->capacity && table->slots[slot]; slot = (slot + 1) & mask)
+	for (uint32_t slot = (uint32_t)name_hash(name) & mask; table->capacity && table->slots[slot];
+	     slot = (slot + 1) & mask)
 		if (strcmp(dims->symbols[table->slots[slot] - 1].name, name) == 0)
 			return dims->symbol_dims[table->slots[slot] - 1];
 	return LTH_DIM_NONE;

@@ -3,8 +3,8 @@
  * A dimension is kept in normal form: a sum of integer-weighted products of atoms, ordered by id; atoms are symbols and
  * the non-polynomial terms (floordiv, ceildiv, mod, min, max, int of a real). Equal normal forms are equal ids, so `==`
  * on ids is the equality that is certain. Comparisons answer yes, no or unknown and never guess. Contents of integer
- * tensors (negative ones too) are dimensions as well. Real expressions (lth_real) are the floating-point arithmetic that
- * models do on shapes; lth_dim_from_real turns one back into an integer atom.
+ * tensors (negative ones too) are dimensions as well. Real expressions (lth_real) are the floating-point arithmetic
+ * that models do on shapes; lth_dim_from_real turns one back into an integer atom.
  *
  * Arithmetic that would overflow int64 yields LTH_DIM_NONE and sets the context's sticky overflow flag.
  * Thread rule: a context is its compile's own. */

@@ -51,8 +51,7 @@ static lth_dim atom_upper(struct lth_dims *dims, uint32_t id)
 		return a == LTH_DIM_NONE ? b : b == LTH_DIM_NONE ? a : lth_dim_min(dims, a, b);
 	case LTH_EXPR_MAX:
 		return lth_dim_max(dims, lth_dim_upper_bound(dims, atom.a), lth_dim_upper_bound(dims, atom.b));
-	default:
-		break;
+	default: break;
 	}
 	return constant_top(dims, atom.max);
 }
@@ -65,8 +64,8 @@ static lth_dim term_upper(struct lth_dims *dims, struct lth_dim_term term)
 	for (uint32_t k = 0; k < product.count; k++) {
 		uint32_t id = product.atoms[k];
 		struct lth_dim_atom atom = dims->atoms[id];
-		lth_dim factor = term.weight > 0 || !atom.from_data ? atom_upper(dims, id)
-								     : lth_dim_const(dims, atom.min);
+		lth_dim factor =
+			term.weight > 0 || !atom.from_data ? atom_upper(dims, id) : lth_dim_const(dims, atom.min);
 		result = lth_dim_mul(dims, result, factor);
 	}
 	return result;
@@ -89,7 +88,7 @@ lth_dim lth_dim_upper_bound(struct lth_dims *dims, lth_dim a)
 		struct lth_dim_sum whole = {.count = 0};
 		lth_dim_sum_add_term(dims, &whole, node.terms[i].weight, node.terms[i].product);
 		lth_dim term = data && !nonnegative ? LTH_DIM_NONE
-			       : data		    ? term_upper(dims, node.terms[i])
+			       : data               ? term_upper(dims, node.terms[i])
 						    : lth_dim_from_sum(dims, &whole);
 		total = lth_dim_add(dims, total, term);
 	}

@@ -36,7 +36,8 @@ static void split_multiples(struct lth_dims *dims, lth_dim a, int64_t divisor, s
 	*rest = (struct lth_dim_sum){.count = 0};
 	for (uint32_t i = 0; i < dims->nodes[a].count; i++) {
 		struct lth_dim_term term = dims->nodes[a].terms[i];
-		int64_t part = term.product == 0 || term.weight % divisor == 0 ? lth_floordiv_i64(term.weight, divisor) : 0;
+		int64_t part =
+			term.product == 0 || term.weight % divisor == 0 ? lth_floordiv_i64(term.weight, divisor) : 0;
 		lth_dim_sum_add_term(dims, quotient, part, term.product);
 		lth_dim_sum_add_term(dims, rest, term.weight - part * divisor, term.product);
 	}
@@ -94,8 +95,7 @@ static lth_dim floordiv_const(struct lth_dims *dims, lth_dim a, int64_t divisor)
 	divide_weights(dims, &rest, factor);
 	divisor /= factor;
 	lth_dim_sum_bounds(dims, &rest, &min, &max);
-	if (min != INT64_MIN && max != INT64_MAX &&
-	    lth_floordiv_i64(min, divisor) == lth_floordiv_i64(max, divisor))
+	if (min != INT64_MIN && max != INT64_MAX && lth_floordiv_i64(min, divisor) == lth_floordiv_i64(max, divisor))
 		inner = lth_dim_const(dims, lth_floordiv_i64(min, divisor));
 	else if (divisor == 1)
 		inner = lth_dim_from_sum(dims, &rest);

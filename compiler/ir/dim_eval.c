@@ -1,5 +1,5 @@
-/* Evaluation of dimensions at points of the box, and bounds for what depends on data. Expressions share parts, so values
- * are kept per atom for the length of one evaluation: linear, however deep the sharing. */
+/* Evaluation of dimensions at points of the box, and bounds for what depends on data. Expressions share parts, so
+ * values are kept per atom for the length of one evaluation: linear, however deep the sharing. */
 #include "compiler/ir/dim_internal.h"
 
 #include "runtime/base/checked.h"

@@ -1,9 +1,9 @@
 /* Inside of the dimension context, shared by the dim*.c files only.
  *
- * Three interned layers. An atom is what polynomial arithmetic cannot look into: a symbol, floordiv, mod, min, max, int of
- * a real. A product is a sorted list of atoms. A dimension is a sum of weighted products, highest degree first, constant
- * last. The order of products is structural (never by id), so that text does not depend on the history of a context,
- * and is a graded lexicographic monomial order, which polynomial division needs.
+ * Three interned layers. An atom is what polynomial arithmetic cannot look into: a symbol, floordiv, mod, min, max, int
+ * of a real. A product is a sorted list of atoms. A dimension is a sum of weighted products, highest degree first,
+ * constant last. The order of products is structural (never by id), so that text does not depend on the history of a
+ * context, and is a graded lexicographic monomial order, which polynomial division needs.
  *
  * A symbol with multiple m is the atom t times m, so that what follows from the multiple falls out of plain polynomial
  * arithmetic; text and programs show the symbol again. Ceiling division is floor division in normal form.
@@ -79,7 +79,8 @@ struct lth_dims {
 	struct lth_dim_product *products;
 	struct lth_dim_node *nodes;
 	struct lth_real_node *reals;
-	uint32_t num_symbols, cap_symbols, cap_symbol_dims, cap_symbol_atoms, num_atoms, cap_atoms, num_products, cap_products;
+	uint32_t num_symbols, cap_symbols, cap_symbol_dims, cap_symbol_atoms, num_atoms, cap_atoms, num_products,
+		cap_products;
 	uint32_t num_nodes, cap_nodes, num_reals, cap_reals;
 	struct lth_dim_table symbol_table, atom_table, product_table, node_table, real_table;
 	struct lth_dim_memo *memo;
@@ -127,7 +128,8 @@ int64_t lth_dim_saturating_mul(int64_t a, int64_t b);
 int64_t lth_dim_gcd(int64_t a, int64_t b);
 /* dim_eval.c: a fresh stamp over all atoms and reals; NULL when the arena is exhausted */
 struct lth_dim_memo *lth_dim_memo_begin(const struct lth_dims *dims);
-bool lth_dim_memo_eval(const struct lth_dims *dims, struct lth_dim_memo *memo, lth_dim a, const int64_t *symbols, int64_t *out);
+bool lth_dim_memo_eval(const struct lth_dims *dims, struct lth_dim_memo *memo, lth_dim a, const int64_t *symbols,
+		       int64_t *out);
 /* dim_real.c: one step on doubles */
 double lth_real_fold(enum lth_expr_op op, double a, double b);
 

@@ -1,5 +1,5 @@
-/* Dimensions as expressions of a program. A program's symbol holds the whole value; the atom of a symbol with a multiple
- * is the symbol divided by it, less what cancels against the weight. */
+/* Dimensions as expressions of a program. A program's symbol holds the whole value; the atom of a symbol with a
+ * multiple is the symbol divided by it, less what cancels against the weight. */
 #include "compiler/ir/dim_internal.h"
 
 #include <string.h>

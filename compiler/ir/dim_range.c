@@ -77,9 +77,9 @@ static struct interval bounds_of_terms(const struct lth_dims *dims, const struct
 		}
 		/* an end that saturated is no longer known to be on that side: it is infinite */
 		total.min = total.min == INT64_MIN || term.min == INT64_MIN ? INT64_MIN
-									     : saturating_add(total.min, term.min);
+									    : saturating_add(total.min, term.min);
 		total.max = total.max == INT64_MAX || term.max == INT64_MAX ? INT64_MAX
-									     : saturating_add(total.max, term.max);
+									    : saturating_add(total.max, term.max);
 	}
 	return total;
 }
@@ -109,8 +109,8 @@ void lth_dim_sum_bounds(struct lth_dims *dims, const struct lth_dim_sum *sum, in
 {
 	enum { MAX_SHIFTED_FACTORS = 6 };
 	struct interval plain = bounds_of_terms(dims, sum, false);
-	bool try_shift = sum->count >= 2 && sum->count <= 32 && (plain.min == INT64_MIN || plain.max == INT64_MAX ||
-								 plain.min != plain.max);
+	bool try_shift = sum->count >= 2 && sum->count <= 32 &&
+			 (plain.min == INT64_MIN || plain.max == INT64_MAX || plain.min != plain.max);
 	for (uint32_t i = 0; i < sum->count && try_shift; i++)
 		try_shift = dims->products[sum->terms[i].product].count <= MAX_SHIFTED_FACTORS;
 	if (try_shift) {
@@ -250,8 +250,7 @@ static bool relax(struct lth_dims *dims, const struct lth_dim_sum *sum, uint32_t
 		return !positive && symbol->from_data && symbol->bound != LTH_DIM_NONE &&
 		       nonnegative_with(dims, sum, at, rest, symbol->multiple, symbol->bound, 0, fuel);
 	}
-	default:
-		return false;
+	default: return false;
 	}
 }
 

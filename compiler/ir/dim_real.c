@@ -1,6 +1,6 @@
-/* Floating-point arithmetic that models do on shapes (Cast, Mul by a scale, Floor, Cast back). Integers that pass through
- * unharmed become dimensions again, so that floor(h * 2.0) is 2*h; the rest stays an opaque expression with a range.
- * A step may be folded only if its rounding is exact for every value in the box. */
+/* Floating-point arithmetic that models do on shapes (Cast, Mul by a scale, Floor, Cast back). Integers that pass
+ * through unharmed become dimensions again, so that floor(h * 2.0) is 2*h; the rest stays an opaque expression with a
+ * range. A step may be folded only if its rounding is exact for every value in the box. */
 #include "compiler/ir/dim_internal.h"
 
 #include "runtime/base/hash.h"
@@ -48,8 +48,10 @@ lth_real lth_real_const(struct lth_dims *dims, double value)
 	if (integral)
 		return lth_real_from_dim(dims, lth_dim_const(dims, (int64_t)value));
 	double low = isnan(value) ? -HUGE_VAL : value, high = isnan(value) ? HUGE_VAL : value;
-	return intern(dims, (struct lth_real_node){.op = LTH_EXPR_RCONST, .a = LTH_NONE, .b = LTH_NONE, .value = value,
-						   .min = low, .max = high});
+	return intern(
+		dims,
+		(struct lth_real_node){
+			.op = LTH_EXPR_RCONST, .a = LTH_NONE, .b = LTH_NONE, .value = value, .min = low, .max = high});
 }
 
 lth_real lth_real_from_dim(struct lth_dims *dims, lth_dim a)
@@ -57,10 +59,13 @@ lth_real lth_real_from_dim(struct lth_dims *dims, lth_dim a)
 	if (a == LTH_DIM_NONE)
 		return LTH_DIM_NONE;
 	const struct lth_dim_node *node = &dims->nodes[a];
-	return intern(dims, (struct lth_real_node){.op = LTH_EXPR_TOREAL, .a = a, .b = LTH_NONE,
+	return intern(dims, (struct lth_real_node){.op = LTH_EXPR_TOREAL,
+						   .a = a,
+						   .b = LTH_NONE,
 						   .min = node->min == INT64_MIN ? -HUGE_VAL : (double)node->min,
 						   .max = node->max == INT64_MAX ? HUGE_VAL : (double)node->max,
-						   .depth = node->depth + 1, .from_data = node->from_data});
+						   .depth = node->depth + 1,
+						   .from_data = node->from_data});
 }
 
 bool lth_real_is_const(const struct lth_dims *dims, lth_real a, double *out_value)
@@ -78,8 +83,8 @@ bool lth_real_is_const(const struct lth_dims *dims, lth_real a, double *out_valu
 	return true;
 }
 
-/* The dimension that this real is, if all its values are integers that a double (and float, if asked) holds. A dimension
- * without an upper end counts as below 2^53: no tensor is longer. */
+/* The dimension that this real is, if all its values are integers that a double (and float, if asked) holds. A
+ * dimension without an upper end counts as below 2^53: no tensor is longer. */
 static bool as_dim(const struct lth_dims *dims, lth_real a, double limit, lth_dim *out)
 {
 	const struct lth_real_node *real = &dims->reals[a];
@@ -116,7 +121,9 @@ static void apply_bounds(const struct lth_dims *dims, struct lth_real_node *real
 	case LTH_EXPR_RFLOOR: ends[0] = floor(a->min), ends[1] = ends[2] = ends[3] = floor(a->max); break;
 	case LTH_EXPR_RCEIL: ends[0] = ceil(a->min), ends[1] = ends[2] = ends[3] = ceil(a->max); break;
 	case LTH_EXPR_RROUND: ends[0] = nearbyint(a->min), ends[1] = ends[2] = ends[3] = nearbyint(a->max); break;
-	case LTH_EXPR_RSQRT: ends[0] = sqrt(fmax(a->min, 0)), ends[1] = ends[2] = ends[3] = sqrt(fmax(a->max, 0)); break;
+	case LTH_EXPR_RSQRT:
+		ends[0] = sqrt(fmax(a->min, 0)), ends[1] = ends[2] = ends[3] = sqrt(fmax(a->max, 0));
+		break;
 	default: ends[0] = (double)(float)a->min, ends[1] = ends[2] = ends[3] = (double)(float)a->max; break;
 	}
 	real->min = HUGE_VAL;

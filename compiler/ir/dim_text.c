@@ -1,8 +1,7 @@
-/* Text of dimensions. Printing follows the normal form; parsing applies the same arithmetic again, so what prints parses
- * to the same dimension. Grammar (docs/IR.md):
- *   sum = ["-"] product { ("+" | "-") product };  product = factor { "*" factor }
- *   factor = integer | symbol | "(" sum ")" | function "(" arguments ")"
- * Symbols are words with dots and an optional [axis]; any other name stands in quotes. */
+/* Text of dimensions. Printing follows the normal form; parsing applies the same arithmetic again, so what prints
+ * parses to the same dimension. Grammar (docs/IR.md): sum = ["-"] product { ("+" | "-") product };  product = factor {
+ * "*" factor } factor = integer | symbol | "(" sum ")" | function "(" arguments ")" Symbols are words with dots and an
+ * optional [axis]; any other name stands in quotes. */
 #include "compiler/ir/dim_internal.h"
 #include "compiler/ir/text.h"
 
@@ -66,7 +65,8 @@ static void print_real(const struct lth_dims *dims, lth_real id, struct lth_buf 
 }
 
 /* An atom; of a symbol, the symbol divided by `divisor`. */
-static void print_atom(const struct lth_dims *dims, const struct lth_dim_atom *atom, int64_t divisor, struct lth_buf *out)
+static void print_atom(const struct lth_dims *dims, const struct lth_dim_atom *atom, int64_t divisor,
+		       struct lth_buf *out)
 {
 	if (atom->op == LTH_EXPR_SYMBOL) {
 		lth_buf_puts(out, divisor > 1 ? "floordiv(" : "");
@@ -140,7 +140,7 @@ static const struct {
 	lth_dim (*apply)(struct lth_dims *dims, lth_dim a, lth_dim b);
 } functions[] = {
 	{"floordiv", lth_dim_floordiv}, {"ceildiv", lth_dim_ceildiv}, {"mod", lth_dim_mod},
-	{"min", lth_dim_min},		{"max", lth_dim_max},
+	{"min", lth_dim_min},           {"max", lth_dim_max},
 };
 
 static enum lth_code expect(struct parser *parser, char c)
@@ -152,7 +152,8 @@ static enum lth_code expect(struct parser *parser, char c)
 static enum lth_code result_of(struct parser *parser, uint32_t id, uint32_t *out)
 {
 	if (id == LTH_DIM_NONE)
-		return lth_text_fail(&parser->text, "an expression within 64-bit integers", "overflow or division by 0");
+		return lth_text_fail(&parser->text, "an expression within 64-bit integers",
+				     "overflow or division by 0");
 	*out = id;
 	return LTH_OK;
 }

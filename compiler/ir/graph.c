@@ -26,8 +26,10 @@ static bool reserve_name(struct lth_graph *graph, struct lth_name_table *table)
 {
 	if (table->count * 2 < table->capacity)
 		return true;
-	struct lth_name_table fresh = {.capacity = table->capacity ? table->capacity * 2 : 64, .count = table->count,
-				       .of_nodes = table->of_nodes, .suffix = table->suffix};
+	struct lth_name_table fresh = {.capacity = table->capacity ? table->capacity * 2 : 64,
+				       .count = table->count,
+				       .of_nodes = table->of_nodes,
+				       .suffix = table->suffix};
 	fresh.slots = lth_arena_array(graph->arena, fresh.capacity, sizeof(*fresh.slots));
 	if (!fresh.slots)
 		return false;
@@ -62,7 +64,8 @@ static void take_name(struct lth_graph *graph, struct lth_name_table *table, uin
 
 static uint32_t find_name(const struct lth_graph *graph, const struct lth_name_table *table, const char *name)
 {
-	return table->capacity ? table->slots[name_slot(graph, table, name)] - 1 : LTH_NONE; /* empty: 0 - 1 is LTH_NONE */
+	return table->capacity ? table->slots[name_slot(graph, table, name)] - 1
+			       : LTH_NONE; /* empty: 0 - 1 is LTH_NONE */
 }
 
 lth_value_id lth_graph_find_value(const struct lth_graph *graph, const char *name)
@@ -106,8 +109,8 @@ struct lth_graph *lth_graph_create(struct lth_arena *arena)
 
 lth_value_id lth_graph_value(struct lth_graph *graph, const char *name, const struct lth_type *type)
 {
-	struct lth_value *values = lth_arena_grow(graph->arena, graph->values, &graph->cap_values,
-						  graph->num_values + 1, sizeof(*values));
+	struct lth_value *values =
+		lth_arena_grow(graph->arena, graph->values, &graph->cap_values, graph->num_values + 1, sizeof(*values));
 	if (!values)
 		return LTH_NONE;
 	graph->values = values;
@@ -207,14 +210,18 @@ lth_node_id lth_graph_insert(struct lth_graph *graph, lth_region_id region, uint
 			     const lth_value_id *outputs, uint32_t num_outputs, const struct lth_attr *attrs,
 			     uint32_t num_attrs)
 {
-	struct lth_node *nodes = lth_arena_grow(graph->arena, graph->nodes, &graph->cap_nodes, graph->num_nodes + 1,
-						sizeof(*nodes));
+	struct lth_node *nodes =
+		lth_arena_grow(graph->arena, graph->nodes, &graph->cap_nodes, graph->num_nodes + 1, sizeof(*nodes));
 	if (!nodes)
 		return LTH_NONE;
 	graph->nodes = nodes;
 	struct lth_node *node = &nodes[graph->num_nodes];
-	*node = (struct lth_node){.op = op, .region = region, .num_inputs = num_inputs, .num_outputs = num_outputs,
-				  .num_attrs = num_attrs, .group = LTH_NONE};
+	*node = (struct lth_node){.op = op,
+				  .region = region,
+				  .num_inputs = num_inputs,
+				  .num_outputs = num_outputs,
+				  .num_attrs = num_attrs,
+				  .group = LTH_NONE};
 	/* fill_node replaces these by copies */
 	memcpy(&node->inputs, &inputs, sizeof(inputs));
 	memcpy(&node->outputs, &outputs, sizeof(outputs));
@@ -248,8 +255,8 @@ void lth_graph_guard(struct lth_graph *graph, const struct lth_guard *guard)
 		if (graph->guards[i].relation == guard->relation && graph->guards[i].a == guard->a &&
 		    graph->guards[i].b == guard->b)
 			return;
-	struct lth_guard *guards = lth_arena_grow(graph->arena, graph->guards, &graph->cap_guards,
-						  graph->num_guards + 1, sizeof(*guards));
+	struct lth_guard *guards =
+		lth_arena_grow(graph->arena, graph->guards, &graph->cap_guards, graph->num_guards + 1, sizeof(*guards));
 	if (!guards)
 		return;
 	graph->guards = guards;

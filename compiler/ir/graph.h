@@ -50,17 +50,25 @@ struct lth_contents {
 	const lth_real *reals; /* floating-point tensors; else NULL */
 };
 
-enum lth_def_kind { LTH_DEF_NONE, LTH_DEF_INPUT, LTH_DEF_CONSTANT, LTH_DEF_NODE, LTH_DEF_REGION_INPUT, LTH_DEF_DELETED };
+enum lth_def_kind {
+	LTH_DEF_NONE,
+	LTH_DEF_INPUT,
+	LTH_DEF_CONSTANT,
+	LTH_DEF_NODE,
+	LTH_DEF_REGION_INPUT,
+	LTH_DEF_DELETED
+};
 
 struct lth_value {
 	const char *name; /* unique in the graph, never empty */
 	struct lth_type type;
 	enum lth_def_kind def;
-	uint32_t def_id;    /* NODE: the node; REGION_INPUT: the region; INPUT: position */
-	uint32_t def_index; /* NODE: which output; REGION_INPUT: which input */
+	uint32_t def_id;                     /* NODE: the node; REGION_INPUT: the region; INPUT: position */
+	uint32_t def_index;                  /* NODE: which output; REGION_INPUT: which input */
 	struct lth_constant constant;        /* CONSTANT only */
 	const struct lth_contents *contents; /* NULL when nothing is known */
-	/* Physical layout: axis `layout[i]` of the logical shape is i-th in memory, outermost first; NULL: row-major. */
+	/* Physical layout: axis `layout[i]` of the logical shape is i-th in memory, outermost first; NULL: row-major.
+	 */
 	const uint8_t *layout;
 };
 
@@ -164,10 +172,11 @@ lth_node_id lth_graph_insert(struct lth_graph *graph, lth_region_id region, uint
 void lth_graph_guard(struct lth_graph *graph, const struct lth_guard *guard);
 /* Every use of `from`, in all regions and outputs, reads `to` instead. O(uses of all nodes). */
 void lth_graph_replace_uses(struct lth_graph *graph, lth_value_id from, lth_value_id to);
-/* Marks a node deleted, with its outputs and all that its regions hold; takes it from its region at the next lth_graph_compact. */
+/* Marks a node deleted, with its outputs and all that its regions hold; takes it from its region at the next
+ * lth_graph_compact. */
 void lth_graph_delete_node(struct lth_graph *graph, lth_node_id node);
 void lth_graph_clear_region(struct lth_graph *graph, lth_region_id region);
-void lth_graph_compact(struct lth_graph *graph); /* drops deleted nodes from region lists; ids stay */
+void lth_graph_compact(struct lth_graph *graph);              /* drops deleted nodes from region lists; ids stay */
 uint32_t lth_graph_live_nodes(const struct lth_graph *graph); /* in all regions */
 
 struct lth_type lth_type_tensor(struct lth_graph *graph, enum lth_dtype dtype, uint32_t rank, const lth_dim *dims);

@@ -131,9 +131,9 @@ bool lth_value_const_floats(struct lth_graph *graph, lth_value_id value, const d
 	double *list = lth_arena_array(graph->arena, count, sizeof(*list));
 	const void *data = graph->values[value].constant.data;
 	for (uint32_t i = 0; list && i < count; i++)
-		list[i] = !integer		    ? read_float(dtype, data, i)
+		list[i] = !integer                 ? read_float(dtype, data, i)
 			  : dtype == LTH_DTYPE_U64 ? (double)(uint64_t)read_int(dtype, data, i)
-						    : (double)read_int(dtype, data, i);
+						   : (double)read_int(dtype, data, i);
 	*out = list;
 	*out_count = count;
 	return list != NULL;

@@ -131,9 +131,8 @@ static enum lth_code parse_inner_type(struct lth_graph_parser *parser, struct lt
 	for (int i = 0; i < 3; i++)
 		if (lth_text_take_string(&parser->text, words[i]))
 			return parse_container(parser, kinds[i], out, depth);
-	if (!lth_text_take(&parser->text, '?') &&
-	    (!lth_text_word(&parser->text, word, sizeof(word)) ||
-	     (out->dtype = lth_dtype_by_text(word)) == LTH_NUM_DTYPES))
+	if (!lth_text_take(&parser->text, '?') && (!lth_text_word(&parser->text, word, sizeof(word)) ||
+						   (out->dtype = lth_dtype_by_text(word)) == LTH_NUM_DTYPES))
 		return lth_parse_fail(parser, "an element type");
 	return parse_shape(parser, out);
 }
@@ -238,8 +237,8 @@ static enum lth_code parse_constant_line(struct lth_graph_parser *parser)
 		return lth_parse_fail(parser, "a constant of a static type");
 	if ((code = lth_parse_constant(parser, &type, shape, &constant)))
 		return code;
-	lth_value_id id = lth_graph_constant(parser->graph, name, type.dtype, type.rank, shape, constant.data,
-					     constant.bytes);
+	lth_value_id id =
+		lth_graph_constant(parser->graph, name, type.dtype, type.rank, shape, constant.data, constant.bytes);
 	if (id == LTH_NONE)
 		return lth_parse_memory(parser);
 	parser->graph->values[id].constant = constant;
@@ -399,7 +398,8 @@ static enum lth_code parse_attrs(struct lth_graph_parser *parser, struct node *n
 		struct lth_attr attr, *attrs;
 		if ((code = parse_attr(parser, &attr)))
 			return code;
-		attrs = lth_arena_grow(parser->arena, node->attrs, &node->cap_attrs, node->num_attrs + 1, sizeof(*attrs));
+		attrs = lth_arena_grow(parser->arena, node->attrs, &node->cap_attrs, node->num_attrs + 1,
+				       sizeof(*attrs));
 		if (!attrs)
 			return lth_parse_memory(parser);
 		node->attrs = attrs;
@@ -446,15 +446,14 @@ static enum lth_code parse_node(struct lth_graph_parser *parser, lth_region_id r
 	    (code = parse_operands(parser, &node)) || (code = parse_attrs(parser, &node)) ||
 	    (code = parse_output_types(parser, &node)))
 		return code;
-	if (lth_text_take_string(&parser->text, "node") &&
-	    (!(name = lth_text_quoted(&parser->text, parser->arena)) ||
-	     lth_graph_find_node(parser->graph, name) != LTH_NONE))
+	if (lth_text_take_string(&parser->text, "node") && (!(name = lth_text_quoted(&parser->text, parser->arena)) ||
+							    lth_graph_find_node(parser->graph, name) != LTH_NONE))
 		return lth_parse_fail(parser, "the name of a new node in quotes");
 	if (lth_text_take_string(&parser->text, "group") &&
 	    (!lth_text_int(&parser->text, &group) || group < 0 || group >= UINT32_MAX))
 		return lth_parse_fail(parser, "the number of a group");
-	lth_node_id id = lth_graph_node(parser->graph, region, node.op, name, node.inputs, node.num_inputs, node.outputs,
-					node.num_outputs, node.attrs, node.num_attrs);
+	lth_node_id id = lth_graph_node(parser->graph, region, node.op, name, node.inputs, node.num_inputs,
+					node.outputs, node.num_outputs, node.attrs, node.num_attrs);
 	if (id == LTH_NONE)
 		return lth_parse_memory(parser);
 	if (group >= 0) {
@@ -512,7 +511,8 @@ static enum lth_code parse_graph(struct lth_graph_parser *parser)
 enum lth_code lth_graph_parse(const char *text, size_t size, struct lth_arena *arena, struct lth_graph **out_graph,
 			      struct lth_diag *diag)
 {
-	struct lth_graph_parser parser = {.text = {.text = text, .size = size, .line = 1, .diag = diag}, .arena = arena};
+	struct lth_graph_parser parser = {.text = {.text = text, .size = size, .line = 1, .diag = diag},
+					  .arena = arena};
 	parser.graph = lth_graph_create(arena);
 	if (!parser.graph)
 		return lth_parse_memory(&parser);

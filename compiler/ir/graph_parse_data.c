@@ -116,7 +116,7 @@ enum lth_code lth_parse_attr_value(struct lth_graph_parser *parser, struct lth_a
 		return list_attr(parser, out);
 	if (!parse_element(parser, &element))
 		return lth_parse_fail(parser, "a number, a string, a list, a constant, a type or a region");
-	out->kind = element.kind == ELEMENT_STRING ? LTH_ATTR_STRING
+	out->kind = element.kind == ELEMENT_STRING  ? LTH_ATTR_STRING
 		    : element.kind == ELEMENT_FLOAT ? LTH_ATTR_FLOAT
 						    : LTH_ATTR_INT;
 	if (element.kind == ELEMENT_STRING)
@@ -153,7 +153,10 @@ static bool store(enum lth_dtype dtype, const struct element *element, uint8_t *
 	if (!integer || element->kind != ELEMENT_INT)
 		return false;
 	int64_t low = class == LTH_CLASS_INT ? (int64_t)(UINT64_MAX << (bits - 1)) : 0;
-	int64_t high = class == LTH_CLASS_BOOL ? 1 : bits == 64 ? INT64_MAX : class == LTH_CLASS_INT ? ~low : (int64_t)((UINT64_C(1) << bits) - 1);
+	int64_t high = class == LTH_CLASS_BOOL  ? 1
+		       : bits == 64             ? INT64_MAX
+		       : class == LTH_CLASS_INT ? ~low
+						: (int64_t)((UINT64_C(1) << bits) - 1);
 	memcpy(out + index * (bits / 8), &element->i, bits / 8); /* little-endian host */
 	return element->i >= low && element->i <= high;
 }
@@ -233,7 +236,7 @@ enum lth_code lth_parse_constant(struct lth_graph_parser *parser, const struct l
 	if (!bytes)
 		return lth_parse_memory(parser);
 	out->data = bytes;
-	return hex ? parse_hex(parser, bytes, out->bytes)
+	return hex      ? parse_hex(parser, bytes, out->bytes)
 	       : digest ? parse_digest(parser, out)
 			: parse_values(parser, type, count, bytes);
 }

@@ -1,5 +1,5 @@
-/* The text form of graphs (docs/IR.md). Only what is used prints: symbols, inputs, constants that something reads, nodes in
- * order, outputs. What inference derives (contents) does not print; it is derived again. */
+/* The text form of graphs (docs/IR.md). Only what is used prints: symbols, inputs, constants that something reads,
+ * nodes in order, outputs. What inference derives (contents) does not print; it is derived again. */
 #include "compiler/ir/text.h"
 #include "compiler/ops/op.h"
 
@@ -77,8 +77,8 @@ static void print_float32(struct lth_buf *out, float value)
 
 void lth_type_print(const struct lth_graph *graph, const struct lth_type *type, struct lth_buf *out)
 {
-	static const char *const words[] = {[LTH_TYPE_SEQUENCE] = "seq", [LTH_TYPE_OPTIONAL] = "optional",
-					    [LTH_TYPE_MAP] = "map"};
+	static const char *const words[] = {
+		[LTH_TYPE_SEQUENCE] = "seq", [LTH_TYPE_OPTIONAL] = "optional", [LTH_TYPE_MAP] = "map"};
 	if (type->kind != LTH_TYPE_TENSOR) {
 		lth_buf_printf(out, "%s(", words[type->kind]);
 		if (type->kind == LTH_TYPE_MAP)
@@ -120,8 +120,8 @@ static bool prints_as_values(enum lth_dtype dtype)
 {
 	enum lth_dtype_class class = lth_dtype_class(dtype);
 	bool integer = class == LTH_CLASS_INT || class == LTH_CLASS_UINT || class == LTH_CLASS_BOOL;
-	return (integer && lth_dtype_bits(dtype) >= 8 && dtype != LTH_DTYPE_U64) || dtype == LTH_DTYPE_F32 || dtype == LTH_DTYPE_F64 ||
-	       dtype == LTH_DTYPE_STRING;
+	return (integer && lth_dtype_bits(dtype) >= 8 && dtype != LTH_DTYPE_U64) || dtype == LTH_DTYPE_F32 ||
+	       dtype == LTH_DTYPE_F64 || dtype == LTH_DTYPE_STRING;
 }
 
 static void print_element(struct printer *printer, const struct lth_value *value, uint32_t index)
@@ -202,8 +202,8 @@ static void print_region(struct printer *printer, lth_region_id id, unsigned dep
 
 static void print_list(struct printer *printer, const struct lth_attr *attr)
 {
-	static const char *const empty[] = {[LTH_ATTR_INTS] = "ints", [LTH_ATTR_FLOATS] = "floats",
-					    [LTH_ATTR_STRINGS] = "strings"};
+	static const char *const empty[] = {
+		[LTH_ATTR_INTS] = "ints", [LTH_ATTR_FLOATS] = "floats", [LTH_ATTR_STRINGS] = "strings"};
 	lth_buf_puts(printer->out, attr->count ? "[" : empty[attr->kind]);
 	for (uint32_t i = 0; i < attr->count; i++) {
 		lth_buf_puts(printer->out, i ? ", " : "");
@@ -336,7 +336,8 @@ static void print_symbols(struct printer *printer)
 
 static void print_guards(struct printer *printer)
 {
-	static const char *const relations[] = {[LTH_REL_EQ] = "==", [LTH_REL_LE] = "<=", [LTH_REL_DIVIDES] = "divides"};
+	static const char *const relations[] = {
+		[LTH_REL_EQ] = "==", [LTH_REL_LE] = "<=", [LTH_REL_DIVIDES] = "divides"};
 	for (uint32_t i = 0; i < printer->graph->num_guards; i++) {
 		const struct lth_guard *guard = &printer->graph->guards[i];
 		lth_buf_puts(printer->out, "guard ");

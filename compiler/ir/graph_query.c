@@ -68,4 +68,3 @@ lth_value_id lth_node_input(const struct lth_node *node, uint32_t index)
 {
 	return index < node->num_inputs ? node->inputs[index] : LTH_NONE;
 }
-

@@ -16,7 +16,7 @@ struct lth_text {
 /* The next character after spaces and comments, 0 at the end. */
 char lth_text_peek(struct lth_text *text);
 bool lth_text_take(struct lth_text *text, char c);
-bool lth_text_take_minus(struct lth_text *text); /* a '-' that is not "->" */
+bool lth_text_take_minus(struct lth_text *text);                    /* a '-' that is not "->" */
 bool lth_text_take_string(struct lth_text *text, const char *word); /* these characters; not part of a longer word */
 /* Letters, digits, '_' and '.', not beginning with a digit or a dot; false if longer than the buffer. */
 bool lth_text_word(struct lth_text *text, char *out, size_t size);

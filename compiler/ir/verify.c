@@ -1,6 +1,6 @@
-/* The graph's invariants (graph.h): run after import, after parsing, and after every pass of checking builds. A walk over
- * the regions in order keeps the set of values that are defined and visible; each value, node and region must be where
- * its own record says. */
+/* The graph's invariants (graph.h): run after import, after parsing, and after every pass of checking builds. A walk
+ * over the regions in order keeps the set of values that are defined and visible; each value, node and region must be
+ * where its own record says. */
 #include "compiler/ops/op.h"
 
 #include <stdio.h>
@@ -20,7 +20,8 @@ static enum lth_code broken(struct verifier *verifier, const char *place, const 
 	return lth_diag_fail(verifier->diag, LTH_INVALID_GRAPH, place, rule, NULL, "%s", found);
 }
 
-static enum lth_code check_type(struct verifier *verifier, const struct lth_type *type, const char *place, unsigned depth)
+static enum lth_code check_type(struct verifier *verifier, const struct lth_type *type, const char *place,
+				unsigned depth)
 {
 	if (type->kind >= LTH_NUM_TYPE_KINDS || depth > 16)
 		return broken(verifier, place, "a type", "a kind of type that does not exist");
@@ -42,7 +43,8 @@ static enum lth_code check_constant(struct verifier *verifier, const struct lth_
 		return broken(verifier, value->name, "a static type", "a constant of another type");
 	for (uint32_t i = 0; i < value->type.rank; i++)
 		if (shape[i] < 0 || __builtin_mul_overflow(count, shape[i], &count))
-			return broken(verifier, value->name, "a size within 64 bits", "a constant's shape that overflows");
+			return broken(verifier, value->name, "a size within 64 bits",
+				      "a constant's shape that overflows");
 	if (!lth_dtype_bytes(value->type.dtype, count, &bytes) || bytes != value->constant.bytes ||
 	    (bytes && !value->constant.data))
 		return broken(verifier, value->name, "as many bytes as the type needs", "a constant with others");
@@ -91,9 +93,8 @@ static enum lth_code check_attrs(struct verifier *verifier, lth_node_id id, unsi
 		const struct lth_attr *attr = &node->attrs[i];
 		if (!attr->name || attr->kind >= LTH_NUM_ATTR_KINDS)
 			return broken(verifier, node->name, "attributes with name and kind", "another");
-		if (attr->kind == LTH_ATTR_TENSOR &&
-		    (attr->id >= verifier->graph->num_values ||
-		     verifier->graph->values[attr->id].def != LTH_DEF_CONSTANT))
+		if (attr->kind == LTH_ATTR_TENSOR && (attr->id >= verifier->graph->num_values ||
+						      verifier->graph->values[attr->id].def != LTH_DEF_CONSTANT))
 			return broken(verifier, node->name, "a constant as tensor attribute", attr->name);
 		if (attr->kind == LTH_ATTR_REGION)
 			code = check_region(verifier, attr->id, id, depth + 1);
@@ -160,7 +161,8 @@ static enum lth_code check_region(struct verifier *verifier, lth_region_id id, l
 		enum lth_def_kind kind = id == 0 ? LTH_DEF_INPUT : LTH_DEF_REGION_INPUT;
 		if (input >= graph->num_values || verifier->visible[input] || graph->values[input].def != kind ||
 		    graph->values[input].def_index != i)
-			return broken(verifier, "inputs", "one definition of each value", "an input whose record names another");
+			return broken(verifier, "inputs", "one definition of each value",
+				      "an input whose record names another");
 		verifier->visible[input] = true;
 	}
 	enum lth_code code = LTH_OK;

@@ -1,5 +1,5 @@
-/* What the fuzz targets of the importers and of text IR check of a graph they got: it prints, the text parses, and prints
- * the same; inference of it ends with a code. */
+/* What the fuzz targets of the importers and of text IR check of a graph they got: it prints, the text parses, and
+ * prints the same; inference of it ends with a code. */
 #ifndef LTH_TESTS_FUZZ_GRAPH_H
 #define LTH_TESTS_FUZZ_GRAPH_H
 

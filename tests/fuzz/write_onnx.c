@@ -14,7 +14,9 @@ static struct lth_buf chain(const char *first, const char *second)
 	struct lth_buf g = ow_message();
 	ow_text(&g, OW_GRAPH_NAME, "g");
 	ow_sub(&g, OW_GRAPH_INPUT, ow_input("x", FLOAT, 2, (const int64_t[]){0, 4}, (const char *const[]){"n", NULL}));
-	ow_sub(&g, OW_GRAPH_INITIALIZER, ow_tensor("w", FLOAT, 2, (const int64_t[]){4, 4}, "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", 64));
+	ow_sub(&g, OW_GRAPH_INITIALIZER,
+	       ow_tensor("w", FLOAT, 2, (const int64_t[]){4, 4},
+			 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", 64));
 	ow_sub(&g, OW_GRAPH_NODE, ow_node(first, "a", "x w", "m"));
 	ow_sub(&g, OW_GRAPH_NODE, ow_node(second, "b", "m", "y"));
 	ow_sub(&g, OW_GRAPH_OUTPUT, ow_input("y", FLOAT, 0, NULL, NULL));
@@ -62,7 +64,8 @@ static struct lth_buf shapes(void)
 {
 	struct lth_buf g = chain("Add", "Shape"), squeeze = ow_node("Unsqueeze", "u", "x", "v");
 	ow_attr_ints(&squeeze, "axes", (const int64_t[]){0, 1}, 2);
-	ow_sub(&g, OW_GRAPH_INITIALIZER, ow_tensor("k", INT64, 1, (const int64_t[]){2}, "\1\0\0\0\0\0\0\0\377\377\377\377\377\377\377\377", 16));
+	ow_sub(&g, OW_GRAPH_INITIALIZER,
+	       ow_tensor("k", INT64, 1, (const int64_t[]){2}, "\1\0\0\0\0\0\0\0\377\377\377\377\377\377\377\377", 16));
 	ow_sub(&g, OW_GRAPH_NODE, squeeze);
 	ow_sub(&g, OW_GRAPH_NODE, ow_node("Reshape", "r", "v k", "z"));
 	ow_sub(&g, OW_GRAPH_OUTPUT, ow_input("z", FLOAT, 0, NULL, NULL));

@@ -27,8 +27,13 @@ struct lth_buf ow_model(struct lth_buf graph, int64_t opset);
 
 /* Field numbers of the messages that tests write themselves. */
 enum {
-	OW_GRAPH_NODE = 1, OW_GRAPH_NAME = 2, OW_GRAPH_INITIALIZER = 5, OW_GRAPH_INPUT = 11, OW_GRAPH_OUTPUT = 12,
-	OW_GRAPH_SPARSE = 15, OW_MODEL_FUNCTION = 25
+	OW_GRAPH_NODE = 1,
+	OW_GRAPH_NAME = 2,
+	OW_GRAPH_INITIALIZER = 5,
+	OW_GRAPH_INPUT = 11,
+	OW_GRAPH_OUTPUT = 12,
+	OW_GRAPH_SPARSE = 15,
+	OW_MODEL_FUNCTION = 25
 };
 
 #endif

@@ -38,8 +38,12 @@ static void end(void)
 
 static lth_dim symbol(const char *name, int64_t min, int64_t max, int64_t multiple)
 {
-	return lth_dim_symbol(dims, &(struct lth_dim_symbol){.name = name, .min = min, .max = max, .multiple = multiple,
-							     .hint = min, .bound = LTH_DIM_NONE});
+	return lth_dim_symbol(dims, &(struct lth_dim_symbol){.name = name,
+							     .min = min,
+							     .max = max,
+							     .multiple = multiple,
+							     .hint = min,
+							     .bound = LTH_DIM_NONE});
 }
 
 static void check_text(lth_dim a, const char *expected)
@@ -150,7 +154,8 @@ START_TEST(overflow_is_sticky_and_bounded)
 	ck_assert_uint_eq(power, LTH_DIM_NONE);
 	lth_dim deep = k;
 	for (int i = 0; i < 1000; i++)
-		deep = lth_dim_mod(dims, lth_dim_mul(dims, deep, lth_dim_add(dims, k, deep)), lth_dim_const(dims, 1000 + i));
+		deep = lth_dim_mod(dims, lth_dim_mul(dims, deep, lth_dim_add(dims, k, deep)),
+				   lth_dim_const(dims, 1000 + i));
 	ck_assert_uint_eq(deep, LTH_DIM_NONE);
 }
 END_TEST
@@ -159,10 +164,18 @@ START_TEST(data_symbols_have_bounds)
 {
 	symbol("n", 1, 100, 1);
 	lth_dim bound = parse("4*n");
-	lth_dim_symbol(dims, &(struct lth_dim_symbol){.name = "found", .max = INT64_MAX, .multiple = 1, .from_data = true,
-						      .node = "nz", .bound = bound});
-	lth_dim_symbol(dims, &(struct lth_dim_symbol){.name = "free", .max = INT64_MAX, .multiple = 1, .from_data = true,
-						      .node = "u", .bound = LTH_DIM_NONE});
+	lth_dim_symbol(dims, &(struct lth_dim_symbol){.name = "found",
+						      .max = INT64_MAX,
+						      .multiple = 1,
+						      .from_data = true,
+						      .node = "nz",
+						      .bound = bound});
+	lth_dim_symbol(dims, &(struct lth_dim_symbol){.name = "free",
+						      .max = INT64_MAX,
+						      .multiple = 1,
+						      .from_data = true,
+						      .node = "u",
+						      .bound = LTH_DIM_NONE});
 	ck_assert_uint_eq(lth_dim_upper_bound(dims, parse("3*found + n")), parse("13*n"));
 	ck_assert_uint_eq(lth_dim_upper_bound(dims, parse("n - found")), parse("n"));
 	ck_assert_uint_eq(lth_dim_upper_bound(dims, parse("min(free, 300)")), lth_dim_const(dims, 300));
@@ -233,8 +246,8 @@ static void check_sample(const struct sample *s, int64_t points[NUM_POINTS][NUM_
 		if (!s->valid[p])
 			continue;
 		bool evaluated = lth_dim_eval(dims, s->dim, points[p], &value);
-		ck_assert_msg(evaluated && value == s->at[p], "%s: %" PRId64 " not %" PRId64, lth_buf_text(&text), value,
-			      s->at[p]);
+		ck_assert_msg(evaluated && value == s->at[p], "%s: %" PRId64 " not %" PRId64, lth_buf_text(&text),
+			      value, s->at[p]);
 		ck_assert_msg(min <= value && value <= max, "%s: range", lth_buf_text(&text));
 		ck_assert_int_eq(value % lth_dim_known_factor(dims, s->dim), 0);
 	}
@@ -268,7 +281,8 @@ START_TEST(random_expressions_agree_with_evaluation)
 		struct sample *s = &samples[i];
 		char name[2] = {(char)('a' + i), 0};
 		if (i < NUM_SYMBOLS) {
-			s->dim = symbol(name, multiples[i], i == 0 ? INT64_MAX : multiples[i] * (i == 1 ? 3 : 30), multiples[i]);
+			s->dim = symbol(name, multiples[i], i == 0 ? INT64_MAX : multiples[i] * (i == 1 ? 3 : 30),
+					multiples[i]);
 			for (int p = 0; p < NUM_POINTS; p++)
 				s->at[p] = points[p][i], s->valid[p] = true;
 		} else if (draw(3) == 0) {

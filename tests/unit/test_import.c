@@ -33,8 +33,7 @@ static enum lth_code import_with(struct lth_buf model, const struct lth_compile_
 				 const struct lth_import_options *options)
 {
 	diag = (struct lth_diag){.code = LTH_OK};
-	enum lth_code code =
-		lth_import_onnx(model.data, model.size, files, num_files, options, arena, &graph, &diag);
+	enum lth_code code = lth_import_onnx(model.data, model.size, files, num_files, options, arena, &graph, &diag);
 	/* constants may borrow the files, never the model's bytes */
 	lth_buf_free(&model);
 	lth_diag_line(&diag, line, sizeof(line));
@@ -69,7 +68,8 @@ static struct lth_buf relu_graph(void)
 {
 	struct lth_buf g = ow_message();
 	ow_text(&g, OW_GRAPH_NAME, "g");
-	ow_sub(&g, OW_GRAPH_INPUT, ow_input("x", FLOAT, 2, (const int64_t[]){0, 4}, (const char *const[]){"batch", NULL}));
+	ow_sub(&g, OW_GRAPH_INPUT,
+	       ow_input("x", FLOAT, 2, (const int64_t[]){0, 4}, (const char *const[]){"batch", NULL}));
 	ow_sub(&g, OW_GRAPH_NODE, ow_node("Relu", "r", "x", "y"));
 	ow_sub(&g, OW_GRAPH_OUTPUT, ow_input("y", FLOAT, 0, NULL, NULL));
 	return g;
@@ -80,29 +80,29 @@ START_TEST(onnx_and_json_give_one_graph)
 	static const char json[] =
 		"{\"format\": \"lathe.graph/1\", \"name\": \"g\", \"opset\": 12,\n"
 		" \"dims\": {\"batch\": {\"min\": 1}},\n"
-		" \"inputs\": [{\"name\": \"x\", \"type\": \"f32\", \"shape\": [\"batch\", 4, null]}],\n"
-		" \"constants\": [{\"name\": \"w\", \"type\": \"f32\", \"shape\": [4], \"values\": [1, -0.5, 0, 2]}],\n"
+		" \"inputs\": [{\"name\": \"x\", \"type\": \"f32\", \"shape\": [\"batch\", null, 1]}],\n"
+		" \"constants\": [{\"name\": \"w\", \"type\": \"f32\", \"shape\": [1], \"values\": [-0.5]}],\n"
 		" \"nodes\": [{\"op\": \"Squeeze\", \"name\": \"s\", \"inputs\": [\"x\"], \"outputs\": [\"t\"],\n"
 		"   \"attributes\": {\"axes\": [2]}},\n"
 		"  {\"op\": \"Add\", \"inputs\": [\"t\", \"w\"], \"outputs\": [\"y\"]}],\n"
 		" \"outputs\": [\"y\"]}";
 	static const char text[] = "graph \"g\" opset 12\n"
 				   "symbol batch in [1, *] hint 1\n"
-				   "symbol x[2] in [1, *] hint 1\n"
-				   "input %x : f32[batch, 4, x[2]]\n"
-				   "const %w : f32[4] = [1.0, -0.5, 0.0, 2.0]\n"
+				   "symbol x[1] in [1, *] hint 1\n"
+				   "input %x : f32[batch, x[1], 1]\n"
+				   "const %w : f32[1] = [-0.5]\n"
 				   "const %s.axes : i64[1] = [2]\n"
-				   "guard x[2] == 1 node \"s\" rule \"a squeezed axis of size 1\"\n"
-				   "%t = Squeeze(%x, %s.axes) : f32[batch, 4] node \"s\"\n"
-				   "%y = Add(%t, %w) : f32[batch, 4]\n"
+				   "%t = Squeeze(%x, %s.axes) : f32[batch, x[1]] node \"s\"\n"
+				   "%y = Add(%t, %w) : f32[batch, x[1]]\n"
 				   "output %y\n";
 	const int64_t axes[] = {2};
 	struct lth_buf g = ow_message(), squeeze = ow_node("Squeeze", "s", "x", "t");
 	ow_attr_ints(&squeeze, "axes", axes, 1);
 	ow_text(&g, OW_GRAPH_NAME, "g");
-	ow_sub(&g, OW_GRAPH_INITIALIZER, ow_tensor("w", FLOAT, 1, (const int64_t[]){4}, (const float[]){1, -0.5f, 0, 2}, 16));
+	ow_sub(&g, OW_GRAPH_INITIALIZER,
+	       ow_tensor("w", FLOAT, 1, (const int64_t[]){1}, (const float[]){-0.5f}, 4));
 	ow_sub(&g, OW_GRAPH_INPUT,
-	       ow_input("x", FLOAT, 3, (const int64_t[]){0, 4, -1}, (const char *const[]){"batch", NULL, NULL}));
+	       ow_input("x", FLOAT, 3, (const int64_t[]){0, -1, 1}, (const char *const[]){"batch", NULL, NULL}));
 	ow_sub(&g, OW_GRAPH_NODE, squeeze);
 	ow_sub(&g, OW_GRAPH_NODE, ow_node("Add", "", "t w", "y"));
 	ow_sub(&g, OW_GRAPH_OUTPUT, ow_input("y", FLOAT, 0, NULL, NULL));
@@ -169,13 +169,15 @@ START_TEST(external_data_stays_inside_the_request)
 	const struct lth_compile_file file = {"data/w.bin", "\1\2\3\4", 4};
 	expect_ok(import_with(external_model("data/w.bin", "2", "2"), &file, 1, NULL));
 	ck_assert_int_eq(memcmp(graph->values[lth_graph_find_value(graph, "w")].constant.data, "\3\4", 2), 0);
-	expect_fault(import_with(external_model("data/w.bin", "3", "2"), &file, 1, NULL), LTH_INVALID_MODEL, "offset 3");
+	expect_fault(import_with(external_model("data/w.bin", "3", "2"), &file, 1, NULL), LTH_INVALID_MODEL,
+		     "offset 3");
 	expect_fault(import_with(external_model("data/w.bin", "18446744073709551615", ""), &file, 1, NULL),
 		     LTH_INVALID_MODEL, "offset");
 	expect_fault(import_with(external_model("data/w.bin", "-1", ""), &file, 1, NULL), LTH_INVALID_MODEL, "digits");
 	expect_fault(import_with(external_model("data/w.bin", "", "3"), &file, 1, NULL), LTH_INVALID_MODEL, "3 bytes");
 	expect_fault(import_with(external_model("../w.bin", "", ""), &file, 1, NULL), LTH_INVALID_MODEL, "relative");
-	expect_fault(import_with(external_model("data/../../w", "", ""), &file, 1, NULL), LTH_INVALID_MODEL, "relative");
+	expect_fault(import_with(external_model("data/../../w", "", ""), &file, 1, NULL), LTH_INVALID_MODEL,
+		     "relative");
 	expect_fault(import_with(external_model("/etc/passwd", "", ""), &file, 1, NULL), LTH_INVALID_MODEL, "relative");
 	expect_fault(import_with(external_model("other", "", ""), &file, 1, NULL), LTH_MISSING_BLOB, "'other'");
 }
@@ -297,9 +299,10 @@ START_TEST(missing_operators_come_in_one_message)
 	ow_sub(&g, OW_GRAPH_NODE, ow_node("NoSuchOp", "first", "x", "a"));
 	ow_sub(&g, OW_GRAPH_NODE, ow_node("NoSuchOp", "second", "a", "b"));
 	ow_sub(&g, OW_GRAPH_NODE, holder);
-	expect_fault(import(ow_model(g, 17)), LTH_UNSUPPORTED_OP,
-		     "NoSuchOp (ai.onnx opset 17, 2 nodes, first 'first'), NoSuchInner (ai.onnx opset 17, 1 node, first "
-		     "'i'), NoSuchHolder");
+	expect_fault(
+		import(ow_model(g, 17)), LTH_UNSUPPORTED_OP,
+		"NoSuchOp (ai.onnx opset 17, 2 nodes, first 'first'), NoSuchInner (ai.onnx opset 17, 1 node, first "
+		"'i'), NoSuchHolder");
 }
 END_TEST
 
@@ -443,18 +446,23 @@ static void json_fault(const char *text, enum lth_code expected, const char *wor
 START_TEST(json_faults_have_line_and_column)
 {
 	json_fault("{\"opset\": 17,\n \"opset\": 18}", LTH_INVALID_JSON, "2:");
-	json_fault("{\"opset\": 17,\n \"nodes\": [{\"op\": \"Relu\", \"inputs\": [\"q\"], \"outputs\": [\"y\"]}]}", LTH_INVALID_JSON,
-		   "2:38: found a use of 'q'");
-	json_fault("{\"opset\": 17,\n\n  \"node\": []}", LTH_INVALID_JSON, "3:11: found unknown member 'node', expected did you mean 'nodes'?");
+	json_fault("{\"opset\": 17,\n \"nodes\": [{\"op\": \"Relu\", \"inputs\": [\"q\"], \"outputs\": [\"y\"]}]}",
+		   LTH_INVALID_JSON, "2:38: found a use of 'q'");
+	json_fault("{\"opset\": 17,\n\n  \"node\": []}", LTH_INVALID_JSON,
+		   "3:11: found unknown member 'node', expected did you mean 'nodes'?");
 	json_fault("[1, 2", LTH_INVALID_JSON, "1:");
 	json_fault("{\"opset\": 17, \"inputs\": [{\"name\": \"x\", \"type\": \"f33\"}]}", LTH_INVALID_JSON, "f33");
-	json_fault("{\"opset\": 17, \"constants\": [{\"name\": \"c\", \"type\": \"f32\", \"shape\": [2], \"values\": [1]}]}",
+	json_fault("{\"opset\": 17, \"constants\": [{\"name\": \"c\", \"type\": \"f32\", \"shape\": [2], \"values\": "
+		   "[1]}]}",
 		   LTH_INVALID_JSON, "1 values for 2 elements");
-	json_fault("{\"opset\": 17, \"constants\": [{\"name\": \"c\", \"type\": \"f16\", \"shape\": [1], \"base64\": \"AA=\"}]}",
+	json_fault("{\"opset\": 17, \"constants\": [{\"name\": \"c\", \"type\": \"f16\", \"shape\": [1], \"base64\": "
+		   "\"AA=\"}]}",
 		   LTH_INVALID_JSON, "base64");
-	json_fault("{\"opset\": 17, \"constants\": [{\"name\": \"c\", \"type\": \"u8\", \"shape\": [1], \"values\": [256]}]}",
+	json_fault("{\"opset\": 17, \"constants\": [{\"name\": \"c\", \"type\": \"u8\", \"shape\": [1], \"values\": "
+		   "[256]}]}",
 		   LTH_INVALID_JSON, "a value of the constant's type");
-	json_fault("{\"opset\": 17, \"constants\": [{\"name\": \"c\", \"type\": \"u8\", \"shape\": [1], \"digest\": \"sha256:00\"}]}",
+	json_fault("{\"opset\": 17, \"constants\": [{\"name\": \"c\", \"type\": \"u8\", \"shape\": [1], \"digest\": "
+		   "\"sha256:00\"}]}",
 		   LTH_MISSING_BLOB, "sha256:00");
 }
 END_TEST
