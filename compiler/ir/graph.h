@@ -67,8 +67,7 @@ struct lth_value {
 	uint32_t def_index;                  /* NODE: which output; REGION_INPUT: which input */
 	struct lth_constant constant;        /* CONSTANT only */
 	const struct lth_contents *contents; /* NULL when nothing is known */
-	/* Physical layout: axis `layout[i]` of the logical shape is i-th in memory, outermost first; NULL: row-major.
-	 */
+	/* Physical layout: axis `layout[i]` of the logical shape is i-th in memory, outermost first. NULL: row-major */
 	const uint8_t *layout;
 };
 

@@ -21,3 +21,4 @@ noinst_LIBRARIES += %D%/libirtext.a
 %C%_libirtext_a_SOURCES = \
 	%D%/graph_parse.c %D%/graph_parse.h \
 	%D%/graph_parse_data.c
+dist_doc_DATA += docs/IR.md

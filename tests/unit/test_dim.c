@@ -254,6 +254,32 @@ static void check_sample(const struct sample *s, int64_t points[NUM_POINTS][NUM_
 	lth_buf_free(&text);
 }
 
+/* The same expression in a program has the same values. */
+static void check_program(const struct sample *s, int64_t points[NUM_POINTS][NUM_SYMBOLS])
+{
+	struct lth_program *program = lth_program_create(arena);
+	uint32_t map[NUM_SYMBOLS];
+	for (uint32_t i = 0; i < NUM_SYMBOLS; i++) {
+		const struct lth_dim_symbol *from = lth_dims_symbol(dims, i);
+		map[i] = lth_program_symbol(program, &(struct lth_symbol){.name = from->name,
+									  .min = from->min,
+									  .max = from->max,
+									  .multiple = from->multiple,
+									  .hint = from->hint,
+									  .bound = LTH_NONE});
+	}
+	uint32_t expr = lth_dim_to_program(dims, s->dim, program, map);
+	ck_assert_uint_lt(expr, program->num_exprs);
+	int64_t *values = lth_arena_array(arena, program->num_exprs, sizeof(*values));
+	for (int p = 0; p < NUM_POINTS; p++) {
+		struct lth_diag diag = {0};
+		if (!s->valid[p])
+			continue;
+		enum lth_code code = lth_program_eval(program, points[p], NULL, values, NULL, &diag);
+		ck_assert_msg(code == LTH_OK && values[expr] == s->at[p], "%s", diag.found);
+	}
+}
+
 static void check_pair(const struct sample *a, const struct sample *b)
 {
 	enum lth_truth le = lth_dim_le(dims, a->dim, b->dim), equal = lth_dim_equal(dims, a->dim, b->dim);
@@ -296,6 +322,8 @@ START_TEST(random_expressions_agree_with_evaluation)
 			while (s->dim == LTH_DIM_NONE);
 		}
 		check_sample(s, points);
+		if (i >= NUM_SYMBOLS)
+			check_program(s, points);
 	}
 	for (int i = 0; i < NUM_EXPRS; i++)
 		for (int k = 0; k < NUM_EXPRS; k++)
