@@ -2,7 +2,8 @@
  * and prints the graph. Golden tests are made of it.
  *
  * lathe-opt [--format onnx|json|text] [--passes A,B] [--dim NAME=MIN:MAX:HINT:xMULTIPLE] [--file NAME=PATH]
- *           [--no-infer] [--with-data] [--quiet] FILE */
+ *           [--no-infer] [--with-data] [--quiet] FILE
+ * lathe-opt --operators: prints the reference page of the operators */
 #include "compiler/import/import.h"
 #include "compiler/ops/op.h"
 #include "compiler/passes/pass.h"
@@ -21,7 +22,7 @@ struct arguments {
 	struct lth_import_dim dims[MAX_DIMS];
 	struct lth_compile_file files[MAX_FILES];
 	size_t num_dims, num_files;
-	bool no_infer, with_data, quiet;
+	bool no_infer, with_data, quiet, operators;
 };
 
 static enum lth_code wrong(struct lth_diag *diag, const char *option, const char *expected, const char *found)
@@ -90,7 +91,7 @@ static enum lth_code parse_file(struct arguments *arguments, char *text, struct 
 static enum lth_code parse_arguments(int argc, char **argv, struct arguments *arguments, struct lth_diag *diag)
 {
 	static const char *const known[] = {"--format",   "--passes",    "--dim",  "--file",
-					    "--no-infer", "--with-data", "--quiet"};
+					    "--no-infer", "--with-data", "--quiet", "--operators"};
 	enum lth_code code = LTH_OK;
 	for (int i = 1; i < argc && code == LTH_OK; i++) {
 		char *word = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
@@ -113,6 +114,8 @@ static enum lth_code parse_arguments(int argc, char **argv, struct arguments *ar
 			arguments->with_data = true;
 		} else if (strcmp(word, "--quiet") == 0) {
 			arguments->quiet = true;
+		} else if (strcmp(word, "--operators") == 0) {
+			arguments->operators = true;
 		} else if (word[0] == '-' && word[1]) {
 			const char *near = lth_nearest(word, known, sizeof(known) / sizeof(known[0]));
 			code = wrong(diag, "arguments", near ? near : "a known option", word);
@@ -120,7 +123,7 @@ static enum lth_code parse_arguments(int argc, char **argv, struct arguments *ar
 			arguments->path = word;
 		}
 	}
-	if (code == LTH_OK && !arguments->path)
+	if (code == LTH_OK && !arguments->path && !arguments->operators)
 		code = wrong(diag, "arguments", "a file", "");
 	return code;
 }
@@ -197,6 +200,15 @@ static enum lth_code work(const struct arguments *arguments, const char *data, s
 	return code;
 }
 
+static enum lth_code print_operators(struct lth_diag *diag)
+{
+	struct lth_buf text = {0};
+	lth_op_reference(&text);
+	bool ok = lth_buf_ok(&text) && fwrite(text.data, 1, text.size, stdout) == text.size;
+	lth_buf_free(&text);
+	return ok ? LTH_OK : lth_diag_fail(diag, LTH_IO_ERROR, "print", NULL, NULL, "writing failed");
+}
+
 int main(int argc, char **argv)
 {
 	struct arguments arguments = {.path = NULL};
@@ -205,9 +217,11 @@ int main(int argc, char **argv)
 	char *data = NULL, line[4096];
 	size_t size = 0;
 	enum lth_code code = arena ? parse_arguments(argc, argv, &arguments, &diag) : LTH_OUT_OF_MEMORY;
-	if (code == LTH_OK)
+	if (code == LTH_OK && arguments.operators)
+		code = print_operators(&diag);
+	if (code == LTH_OK && arguments.path)
 		code = lth_read_file(arguments.path, 0, &data, &size, &diag);
-	if (code == LTH_OK)
+	if (code == LTH_OK && arguments.path)
 		code = work(&arguments, data, size, arena, &diag);
 	if (code)
 		fprintf(stderr, "lathe-opt: %s\n", lth_diag_line(&diag, line, sizeof(line)));

@@ -2,7 +2,7 @@
 systemdunitdir = $(prefix)/lib/systemd/system
 nodist_systemdunit_DATA = %D%/lathed.service
 dist_systemdunit_DATA = %D%/lathed.socket
-nodist_doc_DATA = %D%/lathed.conf
+nodist_doc_DATA += %D%/lathed.conf
 EXTRA_DIST += %D%/lathed.service.in
 CLEANFILES += %D%/lathed.service %D%/lathed.conf
 %D%/lathed.service: %D%/lathed.service.in Makefile

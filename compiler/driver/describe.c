@@ -22,17 +22,12 @@ static json_t *describe_passes(void)
 
 static json_t *describe_ops(void)
 {
-	static const char *const kinds[LTH_NUM_OP_KINDS] = {
-		[LTH_OP_ELEMENTWISE] = "elementwise", [LTH_OP_INJECTIVE] = "injective",
-		[LTH_OP_REDUCTION] = "reduction",     [LTH_OP_TEMPLATE] = "template",
-		[LTH_OP_IRREGULAR] = "irregular",     [LTH_OP_CONTROL] = "control",
-		[LTH_OP_OBJECT] = "object"};
 	json_t *list = json_array();
 	for (int i = 0; i < LTH_NUM_OPS; i++) {
 		const struct lth_op *op = &lth_ops[i];
 		json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "domain",
 						      *op->domain ? op->domain : "ai.onnx", "name", op->name,
-						      "lowering", kinds[op->kind], "attributes", op->attrs, "types",
+						      "lowering", lth_op_kind_text(op->kind), "attributes", op->attrs, "types",
 						      op->types, "summary", op->summary));
 	}
 	return list;

@@ -1,7 +1,7 @@
 # libops: what each operator means. Rows in *.def, one C file a family.
 noinst_LIBRARIES += %D%/libops.a
 %C%_libops_a_SOURCES = \
-	%D%/op.c %D%/op.h %D%/ops.def \
+	%D%/op.c %D%/op.h %D%/ops.def %D%/reference.c \
 	%D%/infer.c %D%/infer.h %D%/infer_check.c %D%/contents.c \
 	%D%/build.c %D%/build.h \
 	%D%/family.h \
@@ -17,6 +17,7 @@ noinst_LIBRARIES += %D%/libops.a
 	%D%/families/generator.def \
 	%D%/families/irregular.def \
 	%D%/families/linear.def \
+	%D%/families/microsoft.def \
 	%D%/families/movement.def \
 	%D%/families/reduction.def \
 	%D%/gather.c \
@@ -26,6 +27,7 @@ noinst_LIBRARIES += %D%/libops.a
 	%D%/slice.c \
 	%D%/conv.c \
 	%D%/matmul.c \
+	%D%/microsoft.c \
 	%D%/normalization.c \
 	%D%/pool.c \
 	%D%/reduction.c \

@@ -71,6 +71,10 @@ static inline enum lth_op_id lth_op_id(const struct lth_op *op)
 /* The operator, or NULL. The domains "" and "ai.onnx" are one. */
 const struct lth_op *lth_op_find(const char *domain, const char *name);
 
+const char *lth_op_kind_text(enum lth_op_kind kind);
+/* docs/OPERATORS.md. reference.c */
+void lth_op_reference(struct lth_buf *out);
+
 /* The attribute's value, or its default from the operator's row. The attribute must be in the row's schema, with a
  * default if absent. */
 int64_t lth_op_int(const struct lth_node *node, const char *name);
