@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_ATTEMPTS = 2, HISTORY = 1024 };
+enum { MAX_ATTEMPTS = 2, HISTORY = 1024, PENALTIES = 32 };
 /* What a compile takes besides a multiple of its model: measured on the models of the tests, with room. */
 static const uint64_t BASE_BYTES = 192u << 20, MODEL_FACTOR = 5;
 
@@ -33,6 +33,11 @@ struct lth_jobs {
 		uint64_t model_hash, peak_bytes;
 	} history[HISTORY];     /* measured peaks by model, direct-mapped */
 	char last_client[64];   /* whose job started last */
+	struct {
+		char client[64];
+		unsigned score;
+		uint64_t since_ns;
+	} penalties[PENALTIES]; /* of clients whose jobs killed workers */
 };
 
 const char *lth_job_state_name(enum lth_job_state state)
@@ -559,8 +564,47 @@ static enum lth_code start(struct lth_jobs *jobs, struct lth_job *job, struct lt
 	count_states(jobs);
 	snprintf(jobs->last_client, sizeof(jobs->last_client), "%s", job->spec.client);
 	lth_metrics_time(jobs->metrics, LTH_HISTOGRAM_QUEUE, now - job->created_ns);
+	lth_log_event(jobs->log, LTH_LOG_DEBUG, job->id, "job-started", "client", job->spec.client, NULL);
 	add_event(job, "started", NULL);
 	return LTH_OK;
+}
+
+/* --- penalties: a client whose jobs keep killing workers waits behind all others of its priority. The first is forgiven at
+ * once, each further one after a while. */
+static const uint64_t FORGIVEN_NS = 300000000000; /* five minutes */
+
+static unsigned penalty_of(struct lth_jobs *jobs, const char *client)
+{
+	uint64_t now = lth_now_ns();
+	for (int i = 0; i < PENALTIES; i++) {
+		if (!jobs->penalties[i].score || strcmp(jobs->penalties[i].client, client) != 0)
+			continue;
+		uint64_t forgiven = (now - jobs->penalties[i].since_ns) / FORGIVEN_NS;
+		return forgiven < jobs->penalties[i].score ? jobs->penalties[i].score - (unsigned)forgiven : 0;
+	}
+	return 0;
+}
+
+static bool keeps_crashing(struct lth_jobs *jobs, const char *client)
+{
+	return penalty_of(jobs, client) > 1;
+}
+
+static void punish(struct lth_jobs *jobs, const char *client)
+{
+	int slot = 0; /* the client's own, else the one that is the oldest */
+	for (int i = 0; i < PENALTIES; i++) {
+		if (jobs->penalties[i].score && strcmp(jobs->penalties[i].client, client) == 0) {
+			slot = i;
+			break;
+		}
+		if (jobs->penalties[i].since_ns < jobs->penalties[slot].since_ns)
+			slot = i;
+	}
+	unsigned score = penalty_of(jobs, client) + 1;
+	snprintf(jobs->penalties[slot].client, sizeof(jobs->penalties[slot].client), "%s", client);
+	jobs->penalties[slot].score = score;
+	jobs->penalties[slot].since_ns = lth_now_ns();
 }
 
 enum { MOST_RUNNING = 256 };
@@ -584,7 +628,8 @@ static struct lth_job *next_queued(struct lth_jobs *jobs)
 	for (struct lth_job *job = jobs->oldest; job; job = job->next) {
 		if (job->state != LTH_STATE_QUEUED)
 			continue;
-		unsigned load = strcmp(job->spec.client, jobs->last_client) == 0;
+		unsigned load = (strcmp(job->spec.client, jobs->last_client) == 0) +
+				(keeps_crashing(jobs, job->spec.client) ? 4 * MOST_RUNNING : 0);
 		for (unsigned i = 0; i < num_running; i++)
 			load += 2 * (strcmp(job->spec.client, running[i]->spec.client) == 0);
 		if (!best || job->spec.priority > best->spec.priority ||
@@ -700,6 +745,7 @@ void lth_jobs_on_outcome(struct lth_jobs *jobs, struct lth_task *task, struct lt
 		snprintf(job->stage, sizeof(job->stage), "%s", outcome->stage);
 	if (outcome->crashed && job->spec.kind == LTH_JOB_COMPILE && job->attempts >= MAX_ATTEMPTS) {
 		jobs->metrics->values[LTH_METRIC_JOBS_QUARANTINED]++;
+		punish(jobs, job->spec.client);
 		lth_quarantine_add(jobs->loop, jobs->store, jobs->log, job);
 	}
 	finish(jobs, job);

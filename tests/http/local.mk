@@ -16,6 +16,7 @@ http_tests = \
 	%D%/disk-full \
 	%D%/early-requests \
 	%D%/eviction \
+	%D%/fairness \
 	%D%/job-events \
 	%D%/jobs-survive \
 	%D%/joined-requests \
