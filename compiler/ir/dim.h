@@ -77,6 +77,8 @@ lth_dim lth_dim_upper_bound(struct lth_dims *dims, lth_dim a);
 bool lth_dim_eval(const struct lth_dims *dims, lth_dim a, const int64_t *symbols, int64_t *out_value);
 /* Value with every symbol at its hint / at its max (its bound, if from data); false if unbounded or overflowing. */
 bool lth_dim_eval_hint(const struct lth_dims *dims, lth_dim a, int64_t *out_value);
+/* The same at values fit for cost decisions: the hint where the request gave one, else something middling. */
+bool lth_dim_eval_likely(const struct lth_dims *dims, lth_dim a, int64_t *out_value);
 bool lth_dim_eval_top(const struct lth_dims *dims, lth_dim a, int64_t *out_value);
 
 /* Shape arithmetic in floating point. `op` is one of the real operators of exprs.def; b is ignored for unary ones. */

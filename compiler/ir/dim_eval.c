@@ -118,9 +118,24 @@ bool lth_dim_eval(const struct lth_dims *dims, lth_dim a, const int64_t *symbols
 	return memo && lth_dim_memo_eval(dims, memo, a, symbols, out_value);
 }
 
-/* All symbols at their hint, or at their top: max, a data symbol's bound evaluated at the others' tops. */
-static bool eval_all(const struct lth_dims *dims, lth_dim a, bool top, int64_t *out_value)
+enum point { AT_HINT, AT_TOP, AT_LIKELY };
+
+/* A hint that says more than the least value is believed; else a middling extent within the range. */
+static int64_t likely_value(const struct lth_dim_symbol *symbol)
 {
+	enum { MIDDLING = 64 };
+	int64_t multiple = symbol->multiple > 0 ? symbol->multiple : 1;
+	int64_t value = (MIDDLING + multiple - 1) / multiple * multiple;
+	if (symbol->hint > symbol->min)
+		return symbol->hint;
+	value = value < symbol->min ? symbol->min : value;
+	return value > symbol->max ? symbol->max : value;
+}
+
+/* All symbols at their hint, at a likely value, or at their top: max, a data symbol's bound at the others' tops. */
+static bool eval_all(const struct lth_dims *dims, lth_dim a, enum point point, int64_t *out_value)
+{
+	bool top = point == AT_TOP;
 	if (a == LTH_DIM_NONE)
 		return false;
 	if (lth_dim_node_const(dims, a, out_value))
@@ -132,7 +147,7 @@ static bool eval_all(const struct lth_dims *dims, lth_dim a, bool top, int64_t *
 		return false;
 	for (uint32_t i = 0; i < dims->num_symbols; i++) { /* a bound names earlier symbols only */
 		const struct lth_dim_symbol *symbol = &dims->symbols[i];
-		values[i] = top ? symbol->max : symbol->hint;
+		values[i] = top ? symbol->max : point == AT_HINT ? symbol->hint : likely_value(symbol);
 		int64_t bound;
 		if (top && symbol->from_data && symbol->bound != LTH_DIM_NONE &&
 		    lth_dim_eval(dims, symbol->bound, values, &bound) && bound < values[i])
@@ -143,10 +158,15 @@ static bool eval_all(const struct lth_dims *dims, lth_dim a, bool top, int64_t *
 
 bool lth_dim_eval_hint(const struct lth_dims *dims, lth_dim a, int64_t *out_value)
 {
-	return eval_all(dims, a, false, out_value);
+	return eval_all(dims, a, AT_HINT, out_value);
+}
+
+bool lth_dim_eval_likely(const struct lth_dims *dims, lth_dim a, int64_t *out_value)
+{
+	return eval_all(dims, a, AT_LIKELY, out_value);
 }
 
 bool lth_dim_eval_top(const struct lth_dims *dims, lth_dim a, int64_t *out_value)
 {
-	return eval_all(dims, a, true, out_value);
+	return eval_all(dims, a, AT_TOP, out_value);
 }

@@ -143,7 +143,7 @@ int64_t lth_nest_hint(struct lth_lower *lower, lth_dim extent)
 {
 	int64_t value;
 	enum { UNKNOWN = 64, MOST = 1 << 24 };
-	if (!lth_dim_eval_hint(lower->graph->dims, extent, &value))
+	if (!lth_dim_eval_likely(lower->graph->dims, extent, &value))
 		return UNKNOWN;
 	return value < 1 ? 1 : value > MOST ? MOST : value;
 }

@@ -48,7 +48,7 @@ lth_lv lth_t_stride(struct lth_emit *emit, lth_dim dim)
 int64_t lth_t_likely(struct lth_dims *dims, lth_dim dim)
 {
 	int64_t value;
-	return lth_dim_is_const(dims, dim, &value) || lth_dim_eval_hint(dims, dim, &value) ? value : 1;
+	return lth_dim_eval_likely(dims, dim, &value) && value > 0 ? value : 1;
 }
 
 lth_dim lth_t_min_units(struct lth_dims *dims, lth_dim flops_per_unit)
