@@ -2,7 +2,8 @@
 if FUZZERS
 runtime_fuzz_libs = runtime/exec/librt.a runtime/tensor/libtensor.a runtime/program/libprogram.a runtime/base/libbase.a \
 	-lm -lpthread
-check_PROGRAMS += %D%/fuzz_program_text %D%/fuzz_program_binary %D%/fuzz_npy %D%/fuzz_pb
+check_PROGRAMS += %D%/fuzz_program_text %D%/fuzz_program_binary %D%/fuzz_npy %D%/fuzz_pb \
+	%D%/fuzz_kernels
 %C%_fuzz_program_text_SOURCES = %D%/fuzz_program_text.c
 %C%_fuzz_program_text_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
 %C%_fuzz_program_text_LDADD = $(runtime_fuzz_libs)
@@ -15,6 +16,9 @@ check_PROGRAMS += %D%/fuzz_program_text %D%/fuzz_program_binary %D%/fuzz_npy %D%
 %C%_fuzz_pb_SOURCES = %D%/fuzz_pb.c
 %C%_fuzz_pb_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
 %C%_fuzz_pb_LDADD = $(runtime_fuzz_libs)
+%C%_fuzz_kernels_SOURCES = %D%/fuzz_kernels.c
+%C%_fuzz_kernels_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+%C%_fuzz_kernels_LDADD = $(runtime_fuzz_libs)
 endif
 EXTRA_DIST += \
 	%D%/corpus/program_text/every-line %D%/corpus/program_text/data-symbol \
