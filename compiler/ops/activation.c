@@ -44,7 +44,8 @@ static lth_sx gelu(struct lth_sx_pool *pool, const struct lth_node *node, lth_sx
 		inner = lth_mul(pool, lth_add(pool, x, cubic), lth_same_const(pool, x, 0.79788456080286535588));
 		inner = lth_unary(pool, LTH_SCALAR_TANH, inner);
 	} else { /* x / sqrt(2) */
-		inner = lth_unary(pool, LTH_SCALAR_ERF, lth_mul(pool, x, lth_same_const(pool, x, 0.70710678118654752440)));
+		inner = lth_unary(pool, LTH_SCALAR_ERF,
+				  lth_mul(pool, x, lth_same_const(pool, x, 0.70710678118654752440)));
 	}
 	return lth_mul(pool, lth_mul(pool, x, lth_same_const(pool, x, 0.5)),
 		       lth_add(pool, inner, lth_same_const(pool, x, 1)));
@@ -74,7 +75,8 @@ static lth_sx activate(struct lth_sx_pool *pool, const struct lth_node *node, lt
 		return lth_sx_select(pool, lth_lt(pool, x, zero),
 				     lth_mul(pool, x, lth_same_const(pool, x, lth_op_float(node, "alpha"))), x);
 	case LTH_OP_ID_ThresholdedRelu:
-		return lth_sx_select(pool, lth_lt(pool, lth_same_const(pool, x, lth_op_float(node, "alpha")), x), x, zero);
+		return lth_sx_select(pool, lth_lt(pool, lth_same_const(pool, x, lth_op_float(node, "alpha")), x), x,
+				     zero);
 	case LTH_OP_ID_Elu:
 		return exponential_below(pool, x, lth_op_float(node, "alpha"), 1);
 	case LTH_OP_ID_Celu:
@@ -126,7 +128,8 @@ static enum lth_code infer_prelu(struct lth_infer *infer)
 					lth_infer_input_text(infer, 1), lth_infer_shape_text(infer, slope));
 	enum lth_code code = lth_infer_broadcast(infer, dims, &rank, slope->dims, slope->rank);
 	for (uint32_t i = 0; !code && i < rank; i++)
-		code = lth_infer_require(infer, LTH_REL_EQ, dims[i], x->dims[i], "a slope that broadcasts to the input");
+		code = lth_infer_require(infer, LTH_REL_EQ, dims[i], x->dims[i],
+					 "a slope that broadcasts to the input");
 	return code ? code : lth_infer_like(infer, 0, 0);
 }
 

@@ -116,7 +116,8 @@ static lth_value_id distances(struct lth_infer *infer, struct attention *a)
 }
 
 /* -inf where a distance exceeds a limit on either side. */
-static void limit_distance(struct lth_infer *infer, struct attention *a, lth_value_id distance, int64_t limit, bool ahead)
+static void limit_distance(struct lth_infer *infer, struct attention *a, lth_value_id distance, int64_t limit,
+			   bool ahead)
 {
 	if (ahead)
 		distance = lth_build1(infer, LTH_OP_ID_Neg, distance);
@@ -127,7 +128,8 @@ static void limit_distance(struct lth_infer *infer, struct attention *a, lth_val
 
 static void apply_positions(struct lth_infer *infer, struct attention *a)
 {
-	int64_t left = lth_op_int(infer->node, "left_window_size"), right = lth_op_int(infer->node, "right_window_size");
+	int64_t left = lth_op_int(infer->node, "left_window_size"),
+		right = lth_op_int(infer->node, "right_window_size");
 	bool causal = lth_op_int(infer->node, "is_causal") != 0;
 	if (causal || left >= 0 || right >= 0) {
 		lth_value_id distance = distances(infer, a);
@@ -140,7 +142,8 @@ static void apply_positions(struct lth_infer *infer, struct attention *a)
 	}
 	if (a->lengths != LTH_NONE) { /* keys behind the valid ones */
 		lth_value_id lengths = lth_build_reshape(infer, a->lengths, (int64_t[]){-1, 1, 1, 1}, 4);
-		lth_value_id valid = lth_build2(infer, LTH_OP_ID_Less, count_to(infer, extent_of(infer, a->k, 2)), lengths);
+		lth_value_id valid =
+			lth_build2(infer, LTH_OP_ID_Less, count_to(infer, extent_of(infer, a->k, 2)), lengths);
 		add_bias(infer, a, select(infer, valid, a->zero, a->never));
 	}
 }
@@ -304,15 +307,16 @@ static enum lth_code infer_rotary(struct lth_infer *infer)
 		code = lth_infer_reject(infer, "num_heads for an input of rank 3", "none");
 	if (code)
 		return code;
-	lth_dim half = lth_dim_floordiv(infer->dims, rotated_size(infer->graph, infer->node), lth_dim_const(infer->dims, 2));
+	lth_dim half =
+		lth_dim_floordiv(infer->dims, rotated_size(infer->graph, infer->node), lth_dim_const(infer->dims, 2));
 	for (uint32_t i = COS; !code && i <= SIN; i++)
 		code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, i, rank - 1), half,
 					 "half as many angles as are rotated");
 	return code ? code : lth_infer_like(infer, 0, 0);
 }
 
-/* Element d of a head is x1 cos - x2 sin in the first half of the rotated part, x1 sin + x2 cos in the second; the halves
- * are neighbours when interleaved. */
+/* Element d of a head is x1 cos - x2 sin in the first half of the rotated part, x1 sin + x2 cos in the second; the
+ * halves are neighbours when interleaved. */
 static lth_sx rotary_element(struct lth_lower *lower, const struct lth_node *node, uint32_t output, const lth_sx *index)
 {
 	(void)output;
@@ -321,7 +325,8 @@ static lth_sx rotary_element(struct lth_lower *lower, const struct lth_node *nod
 	uint32_t rank = lth_rank(lower, node->inputs[0]);
 	lth_sx rotated = lth_sx_dim(pool, rotated_size(graph, node)), size = lth_sx_dim(pool, head_size(graph, node));
 	lth_sx two = lth_sx_int(pool, 2), half = lth_floordiv(pool, rotated, two);
-	lth_sx last = index[rank - 1], d = rank == 4 ? last : lth_modulo(pool, last, size), angle, first_index, second, step;
+	lth_sx last = index[rank - 1], d = rank == 4 ? last : lth_modulo(pool, last, size), angle, first_index, second,
+	       step;
 	if (lth_op_int(node, "interleaved")) {
 		angle = lth_floordiv(pool, d, two);
 		second = lth_eq(pool, lth_modulo(pool, d, two), lth_sx_int(pool, 1));

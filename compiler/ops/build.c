@@ -39,8 +39,8 @@ void lth_build_many(struct lth_infer *infer, enum lth_op_id op, const lth_value_
 	const char *name = lth_arena_printf(graph->arena, "%s/%s", infer->node->name, lth_ops[op].name);
 	for (uint32_t i = 0; name && i < num_outputs; i++)
 		outputs[i] = wanted[i] ? lth_graph_value(graph, name, &unknown) : LTH_NONE;
-	lth_node_id id = name ? lth_graph_insert(graph, infer->node->region, position(infer), &lth_ops[op], name, inputs,
-						 num_inputs, outputs, num_outputs, attrs, num_attrs)
+	lth_node_id id = name ? lth_graph_insert(graph, infer->node->region, position(infer), &lth_ops[op], name,
+						 inputs, num_inputs, outputs, num_outputs, attrs, num_attrs)
 			      : LTH_NONE;
 	infer->node = &graph->nodes[infer->id];
 	if (id == LTH_NONE || !lth_arena_ok(graph->arena)) {

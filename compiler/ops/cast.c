@@ -44,7 +44,7 @@ lth_sx lth_cast_to(struct lth_sx_pool *pool, lth_sx x, enum lth_dtype dtype, boo
 	enum lth_dtype compute = lth_compute_dtype(dtype);
 	if (!lth_is_float(dtype)) {
 		if (lth_dtype_bits(dtype) < 8 && lth_is_float(lth_sx_dtype(pool, x)))
-			x = lth_sx_cast(pool, x, LTH_DTYPE_I32); /* the low bits of the whole number, not of its limit */
+			x = lth_sx_cast(pool, x, LTH_DTYPE_I32); /* a whole number's low bits, not its limit */
 		return low_bits(pool, lth_sx_cast(pool, x, compute), dtype);
 	}
 	x = lth_sx_cast(pool, x, compute);
@@ -107,7 +107,8 @@ static lth_sx cast_element(struct lth_lower *lower, const struct lth_node *node,
 
 const struct lth_op_impl lth_impl_cast = {.infer = infer_cast, .element = cast_element};
 
-/* Whether the compute type shows the bits in memory: not of the narrow floats but bfloat16, the upper half of a float. */
+/* Whether the compute type shows the bits in memory: bfloat16, the upper half of a float, is the only narrow float that
+ * does. */
 static bool has_plain_bits(enum lth_dtype dtype)
 {
 	return lth_compute_dtype(dtype) == dtype || dtype == LTH_DTYPE_BF16;

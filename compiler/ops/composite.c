@@ -46,8 +46,8 @@ static enum lth_code check_channels(struct lth_infer *infer, uint32_t first, uin
 	for (uint32_t i = first; !code && i <= last; i++) {
 		code = lth_infer_need_rank(infer, i, 1, 1);
 		if (!code)
-			code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, i, 0), lth_infer_dim(infer, 0, 1),
-						 "one value a channel");
+			code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, i, 0),
+						 lth_infer_dim(infer, 0, 1), "one value a channel");
 	}
 	return code;
 }
@@ -76,8 +76,8 @@ static lth_value_id running(struct lth_infer *infer, lth_value_id old, lth_value
 	return add(infer, keep, mul(infer, lth_build_cast(infer, fresh, dtype), rest));
 }
 
-/* x * s + t with s = scale / sqrt(variance + epsilon), t = bias - mean * s: two steps that fold into a convolution before
- * them. Training takes the batch's own moments. */
+/* x * s + t with s = scale / sqrt(variance + epsilon), t = bias - mean * s: two steps that fold into a convolution
+ * before them. Training takes the batch's own moments. */
 static enum lth_code expand_batch_norm(struct lth_infer *infer)
 {
 	enum { DATA, SCALE, BIAS, MEAN, VARIANCE };
@@ -133,7 +133,8 @@ static enum lth_code expand_group_norm(struct lth_infer *infer)
 	lth_value_id rows = lth_build_reshape(infer, lth_build_cast(infer, x, work), (int64_t[]){0, groups, -1}, 3);
 	lth_value_id mean = lth_build_reduce(infer, LTH_OP_ID_ReduceMean, rows, &last, 1, true);
 	lth_value_id centred = sub(infer, rows, mean);
-	lth_value_id variance = lth_build_reduce(infer, LTH_OP_ID_ReduceMean, mul(infer, centred, centred), &last, 1, true);
+	lth_value_id variance =
+		lth_build_reduce(infer, LTH_OP_ID_ReduceMean, mul(infer, centred, centred), &last, 1, true);
 	lth_value_id padded = add(infer, variance, lth_build_scalar(infer, work, lth_op_float(infer->node, "epsilon")));
 	lth_value_id norm = divide(infer, centred, lth_build1(infer, LTH_OP_ID_Sqrt, padded));
 	norm = lth_build_cast(infer, lth_build_reshape_like(infer, norm, x), dtype);
@@ -203,13 +204,14 @@ static enum lth_code check_loss(struct lth_infer *infer)
 	if (!code)
 		code = lth_infer_need_rank(infer, 1, rank - 1, rank - 1);
 	for (uint32_t i = 0; !code && i < rank - 1; i++)
-		code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, 1, i), lth_infer_dim(infer, 0, i ? i + 1 : 0),
+		code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, 1, i),
+					 lth_infer_dim(infer, 0, i ? i + 1 : 0),
 					 "targets of the scores' shape without classes");
 	if (!code && lth_infer_type(infer, 2)) {
 		code = lth_infer_need_rank(infer, 2, 1, 1);
 		if (!code)
-			code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, 2, 0), lth_infer_dim(infer, 0, 1),
-						 "one weight a class");
+			code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, 2, 0),
+						 lth_infer_dim(infer, 0, 1), "one weight a class");
 	}
 	return code;
 }
@@ -247,11 +249,14 @@ const struct lth_op_impl lth_impl_softmax_loss = {.expand = expand_softmax_loss}
 static enum lth_code expand_dynamic_quantize(struct lth_infer *infer)
 {
 	const struct lth_attr flat = {.name = "keepdims", .kind = LTH_ATTR_INT, .count = 1, .i = 0};
-	const struct lth_attr to_u8 = {.name = "to", .kind = LTH_ATTR_INT, .count = 1, .i = lth_dtype_onnx(LTH_DTYPE_U8)};
+	const struct lth_attr to_u8 = {
+		.name = "to", .kind = LTH_ATTR_INT, .count = 1, .i = lth_dtype_onnx(LTH_DTYPE_U8)};
 	lth_value_id x = infer->node->inputs[0], zero = lth_build_scalar(infer, LTH_DTYPE_F32, 0);
 	lth_value_id top = lth_build_scalar(infer, LTH_DTYPE_F32, 255), one = lth_build_scalar(infer, LTH_DTYPE_F32, 1);
-	lth_value_id low = lth_build2(infer, LTH_OP_ID_Min, lth_build(infer, LTH_OP_ID_ReduceMin, &x, 1, &flat, 1), zero);
-	lth_value_id high = lth_build2(infer, LTH_OP_ID_Max, lth_build(infer, LTH_OP_ID_ReduceMax, &x, 1, &flat, 1), zero);
+	lth_value_id low =
+		lth_build2(infer, LTH_OP_ID_Min, lth_build(infer, LTH_OP_ID_ReduceMin, &x, 1, &flat, 1), zero);
+	lth_value_id high =
+		lth_build2(infer, LTH_OP_ID_Max, lth_build(infer, LTH_OP_ID_ReduceMax, &x, 1, &flat, 1), zero);
 	lth_value_id scale = divide(infer, sub(infer, high, low), top);
 	lth_value_id empty = lth_build2(infer, LTH_OP_ID_Equal, scale, zero);
 	scale = lth_build(infer, LTH_OP_ID_Where, (lth_value_id[]){empty, one, scale}, 3, NULL, 0);

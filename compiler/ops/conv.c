@@ -1,5 +1,5 @@
-/* Convolutions: Conv, ConvInteger, QLinearConv, ConvTranspose. As in matmul.c: a generic reduction over channels and taps,
- * the description for the templates, and elements that finish the sum. Taps in the padding count as zero. */
+/* Convolutions: Conv, ConvInteger, QLinearConv, ConvTranspose. As in matmul.c: a generic reduction over channels and
+ * taps, the description for the templates, and elements that finish the sum. Taps in the padding count as zero. */
 #include "compiler/ops/window.h"
 
 #include <assert.h>
@@ -30,7 +30,8 @@ static bool is_transposed(const struct lth_node *node)
 static void place(struct lth_graph *graph, const struct lth_node *node, struct lth_window *out)
 {
 	struct operands in = operands_of(node);
-	const struct lth_type *x = &graph->values[node->inputs[in.x]].type, *w = &graph->values[node->inputs[in.w]].type;
+	const struct lth_type *x = &graph->values[node->inputs[in.x]].type,
+			      *w = &graph->values[node->inputs[in.w]].type;
 	if (is_transposed(node))
 		lth_window_place_transposed(graph, node, x->dims, w->dims + 2, x->rank - 2, out);
 	else
@@ -57,7 +58,8 @@ static enum lth_code check_kernel(struct lth_infer *infer, const struct lth_type
 	if (code || !lth_window_kernel(infer->graph, infer->node, kernel, &count))
 		return code;
 	for (uint32_t i = 0; !code && i < count; i++)
-		code = lth_infer_require(infer, LTH_REL_EQ, kernel[i], w->dims[i + 2], "kernel_shape as the weights' shape");
+		code = lth_infer_require(infer, LTH_REL_EQ, kernel[i], w->dims[i + 2],
+					 "kernel_shape as the weights' shape");
 	return code;
 }
 
@@ -74,12 +76,16 @@ static enum lth_code check_channels(struct lth_infer *infer, const struct lth_ty
 		*out_channels = lth_dim_mul(dims, w->dims[1], groups);
 		enum lth_code code = lth_infer_require(infer, LTH_REL_EQ, x->dims[1], w->dims[0],
 						       "as many channels as the weights take");
-		return code ? code : lth_infer_require(infer, LTH_REL_DIVIDES, groups, w->dims[0], "channels divisible by group");
+		return code ? code
+			    : lth_infer_require(infer, LTH_REL_DIVIDES, groups, w->dims[0],
+						"channels divisible by group");
 	}
 	*out_channels = w->dims[0];
 	enum lth_code code = lth_infer_require(infer, LTH_REL_EQ, x->dims[1], lth_dim_mul(dims, w->dims[1], groups),
 					       "as many channels as the weights take, times group");
-	return code ? code : lth_infer_require(infer, LTH_REL_DIVIDES, groups, w->dims[0], "output channels divisible by group");
+	return code ? code
+		    : lth_infer_require(infer, LTH_REL_DIVIDES, groups, w->dims[0],
+					"output channels divisible by group");
 }
 
 static enum lth_code infer_conv(struct lth_infer *infer)
@@ -176,8 +182,9 @@ static lth_sx conv_stage(struct lth_lower *lower, const struct lth_node *node, u
 	uint32_t rank = window.spatial + 2;
 	const lth_sx *term = index + rank; /* input channel in the group, then taps */
 	lth_sx channels = lth_sx_dim(pool, group_inputs(lower, node));
-	lth_sx width = transposed ? lth_extent(lower, node->inputs[in.w], 1)
-				  : lth_floordiv(pool, lth_extent(lower, node->inputs[in.w], 0), lth_sx_int(pool, groups));
+	lth_sx width = transposed
+			       ? lth_extent(lower, node->inputs[in.w], 1)
+			       : lth_floordiv(pool, lth_extent(lower, node->inputs[in.w], 0), lth_sx_int(pool, groups));
 	lth_sx group = groups == 1 ? lth_sx_int(pool, 0) : lth_floordiv(pool, index[1], width);
 	lth_sx channel = lth_add(pool, lth_mul(pool, group, channels), term[0]);
 	x_at[0] = index[0];

@@ -19,9 +19,11 @@ static enum lth_code infer_deform_conv(struct lth_infer *infer)
 	struct lth_dims *d = infer->dims;
 	int64_t groups = lth_op_int(infer->node, "group"), offset_groups = lth_op_int(infer->node, "offset_group");
 	struct lth_window window;
-	enum lth_code code = lth_infer_type(infer, X)->rank == 4 ? LTH_OK
-			     : lth_infer_unsupported(infer, NULL, "deformable convolution of rank %u is not implemented",
-						     lth_infer_rank(infer, X));
+	enum lth_code code =
+		lth_infer_type(infer, X)->rank == 4
+			? LTH_OK
+			: lth_infer_unsupported(infer, NULL, "deformable convolution of rank %u is not implemented",
+						lth_infer_rank(infer, X));
 	if (!code)
 		code = lth_infer_need_rank(infer, W, 4, 4);
 	if (!code)
@@ -34,7 +36,8 @@ static enum lth_code infer_deform_conv(struct lth_infer *infer)
 	if (code)
 		return code;
 	place(infer->graph, infer->node, &window);
-	lth_dim taps = lth_dim_mul(d, lth_dim_const(d, offset_groups), lth_dim_mul(d, window.kernel[0], window.kernel[1]));
+	lth_dim taps =
+		lth_dim_mul(d, lth_dim_const(d, offset_groups), lth_dim_mul(d, window.kernel[0], window.kernel[1]));
 	lth_dim dims[4] = {lth_infer_dim(infer, X, 0), lth_infer_dim(infer, W, 0), window.out[0], window.out[1]};
 	lth_dim channels = lth_dim_mul(d, lth_infer_dim(infer, W, 1), lth_dim_const(d, groups));
 	code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, X, 1), channels,
@@ -48,7 +51,8 @@ static enum lth_code infer_deform_conv(struct lth_infer *infer)
 	if (!code && lth_infer_type(infer, MASK)) {
 		code = lth_infer_need_rank(infer, MASK, 4, 4);
 		if (!code)
-			code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, MASK, 1), taps, "one mask a tap");
+			code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, MASK, 1), taps,
+						 "one mask a tap");
 	}
 	if (!code && lth_infer_type(infer, BIAS))
 		code = lth_infer_need_rank(infer, BIAS, 1, 1);
@@ -95,7 +99,8 @@ static lth_sx bilinear(struct lth_lower *lower, lth_value_id value, lth_sx *at, 
 	return sum;
 }
 
-static lth_sx deform_conv_stage(struct lth_lower *lower, const struct lth_node *node, uint32_t stage, const lth_sx *index)
+static lth_sx deform_conv_stage(struct lth_lower *lower, const struct lth_node *node, uint32_t stage,
+				const lth_sx *index)
 {
 	(void)stage;
 	struct lth_sx_pool *pool = lth_lower_pool(lower);
@@ -173,7 +178,8 @@ static enum lth_code infer_col2im(struct lth_infer *infer)
 	if (!code)
 		code = lth_infer_need_ints(infer, BLOCK, 1, &block, &count);
 	if (!code && (count != spatial || count < 1 || count > LTH_MAX_RANK - 2))
-		code = lth_infer_reject(infer, "one size of image and block for each axis", "%u and %u", spatial, count);
+		code = lth_infer_reject(infer, "one size of image and block for each axis", "%u and %u", spatial,
+					count);
 	if (!code)
 		code = lth_window_check(infer, spatial);
 	if (code)

@@ -1,5 +1,5 @@
-/* Einsum: a sum of products by an equation of subscripts. Every subscript is a loop: those of the output are its axes, the
- * others are reduced. An ellipsis stands for broadcast axes, aligned from the right. */
+/* Einsum: a sum of products by an equation of subscripts. Every subscript is a loop: those of the output are its axes,
+ * the others are reduced. An ellipsis stands for broadcast axes, aligned from the right. */
 #include "compiler/ops/family.h"
 
 #include <ctype.h>
@@ -190,7 +190,8 @@ static enum lth_code infer_einsum(struct lth_infer *infer)
 }
 
 /* The extent of a reduced label in a checked node: that of the axis that is not 1. */
-static lth_dim reduced_extent(struct lth_lower *lower, const struct lth_node *node, const struct einsum *e, uint8_t label)
+static lth_dim reduced_extent(struct lth_lower *lower, const struct lth_node *node, const struct einsum *e,
+			      uint8_t label)
 {
 	struct lth_dims *dims = lth_lower_graph(lower)->dims;
 	lth_dim one = lth_dim_const(dims, 1), result = one;

@@ -25,14 +25,18 @@ enum lth_code lth_infer_elementwise(struct lth_infer *infer)
 /* ---- one operand ---- */
 
 static const enum lth_scalar_op unary_scalars[LTH_NUM_OPS] = {
-	[LTH_OP_ID_Neg] = LTH_SCALAR_NEG,     [LTH_OP_ID_Sqrt] = LTH_SCALAR_SQRT,   [LTH_OP_ID_Floor] = LTH_SCALAR_FLOOR,
-	[LTH_OP_ID_Ceil] = LTH_SCALAR_CEIL,   [LTH_OP_ID_Round] = LTH_SCALAR_RINT,  [LTH_OP_ID_Exp] = LTH_SCALAR_EXP,
-	[LTH_OP_ID_Log] = LTH_SCALAR_LOG,     [LTH_OP_ID_Sin] = LTH_SCALAR_SIN,     [LTH_OP_ID_Cos] = LTH_SCALAR_COS,
-	[LTH_OP_ID_Tan] = LTH_SCALAR_TAN,     [LTH_OP_ID_Asin] = LTH_SCALAR_ASIN,   [LTH_OP_ID_Acos] = LTH_SCALAR_ACOS,
-	[LTH_OP_ID_Atan] = LTH_SCALAR_ATAN,   [LTH_OP_ID_Sinh] = LTH_SCALAR_SINH,   [LTH_OP_ID_Cosh] = LTH_SCALAR_COSH,
-	[LTH_OP_ID_Tanh] = LTH_SCALAR_TANH,   [LTH_OP_ID_Asinh] = LTH_SCALAR_ASINH, [LTH_OP_ID_Acosh] = LTH_SCALAR_ACOSH,
-	[LTH_OP_ID_Atanh] = LTH_SCALAR_ATANH, [LTH_OP_ID_Erf] = LTH_SCALAR_ERF,     [LTH_OP_ID_Not] = LTH_SCALAR_NOT,
-	[LTH_OP_ID_IsNaN] = LTH_SCALAR_ISNAN, [LTH_OP_ID_BitwiseNot] = LTH_SCALAR_NOT,
+	[LTH_OP_ID_Neg] = LTH_SCALAR_NEG,        [LTH_OP_ID_Sqrt] = LTH_SCALAR_SQRT,
+	[LTH_OP_ID_Floor] = LTH_SCALAR_FLOOR,    [LTH_OP_ID_Ceil] = LTH_SCALAR_CEIL,
+	[LTH_OP_ID_Round] = LTH_SCALAR_RINT,     [LTH_OP_ID_Exp] = LTH_SCALAR_EXP,
+	[LTH_OP_ID_Log] = LTH_SCALAR_LOG,        [LTH_OP_ID_Sin] = LTH_SCALAR_SIN,
+	[LTH_OP_ID_Cos] = LTH_SCALAR_COS,        [LTH_OP_ID_Tan] = LTH_SCALAR_TAN,
+	[LTH_OP_ID_Asin] = LTH_SCALAR_ASIN,      [LTH_OP_ID_Acos] = LTH_SCALAR_ACOS,
+	[LTH_OP_ID_Atan] = LTH_SCALAR_ATAN,      [LTH_OP_ID_Sinh] = LTH_SCALAR_SINH,
+	[LTH_OP_ID_Cosh] = LTH_SCALAR_COSH,      [LTH_OP_ID_Tanh] = LTH_SCALAR_TANH,
+	[LTH_OP_ID_Asinh] = LTH_SCALAR_ASINH,    [LTH_OP_ID_Acosh] = LTH_SCALAR_ACOSH,
+	[LTH_OP_ID_Atanh] = LTH_SCALAR_ATANH,    [LTH_OP_ID_Erf] = LTH_SCALAR_ERF,
+	[LTH_OP_ID_Not] = LTH_SCALAR_NOT,        [LTH_OP_ID_IsNaN] = LTH_SCALAR_ISNAN,
+	[LTH_OP_ID_BitwiseNot] = LTH_SCALAR_NOT,
 };
 
 static lth_sx sign(struct lth_sx_pool *pool, lth_sx x)
@@ -184,7 +188,9 @@ static lth_sx variadic_element(struct lth_lower *lower, const struct lth_node *n
 	(void)output;
 	struct lth_sx_pool *pool = lth_lower_pool(lower);
 	enum lth_op_id id = lth_op_id(node->op);
-	enum lth_scalar_op op = id == LTH_OP_ID_Max ? LTH_SCALAR_MAX : id == LTH_OP_ID_Min ? LTH_SCALAR_MIN : LTH_SCALAR_ADD;
+	enum lth_scalar_op op = id == LTH_OP_ID_Max   ? LTH_SCALAR_MAX
+				: id == LTH_OP_ID_Min ? LTH_SCALAR_MIN
+						      : LTH_SCALAR_ADD;
 	lth_sx result = lth_input_at(lower, node, 0, index);
 	for (uint32_t i = 1; i < node->num_inputs; i++)
 		result = lth_sx_op2(pool, op, result, lth_input_at(lower, node, i, index));

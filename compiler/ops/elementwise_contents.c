@@ -208,7 +208,8 @@ static uint32_t convert(struct lth_infer *infer, enum lth_dtype to, struct eleme
 		return rounded(infer, to, a.id);
 	if (to == LTH_DTYPE_BOOL) {
 		if (a.real)
-			return lth_real_is_const(dims, a.id, &real) ? lth_dim_const(dims, real != 0) : (uint32_t)UNKNOWN;
+			return lth_real_is_const(dims, a.id, &real) ? lth_dim_const(dims, real != 0)
+								    : (uint32_t)UNKNOWN;
 		return truth(infer, negate(lth_dim_equal(dims, a.id, lth_dim_const(dims, 0))));
 	}
 	if (!a.real)
@@ -246,9 +247,11 @@ static uint32_t clip_contents(struct lth_infer *infer, const struct element *in)
 	uint32_t x = in[0].id;
 	bool real = in[0].real;
 	if (in[1].id != UNKNOWN)
-		x = real ? lth_real_apply(infer->dims, LTH_EXPR_RMAX, x, in[1].id) : lth_dim_max(infer->dims, x, in[1].id);
+		x = real ? lth_real_apply(infer->dims, LTH_EXPR_RMAX, x, in[1].id)
+			 : lth_dim_max(infer->dims, x, in[1].id);
 	if (in[2].id != UNKNOWN)
-		x = real ? lth_real_apply(infer->dims, LTH_EXPR_RMIN, x, in[2].id) : lth_dim_min(infer->dims, x, in[2].id);
+		x = real ? lth_real_apply(infer->dims, LTH_EXPR_RMIN, x, in[2].id)
+			 : lth_dim_min(infer->dims, x, in[2].id);
 	return x;
 }
 

@@ -33,7 +33,8 @@ static inline lth_sx lth_unary(struct lth_sx_pool *pool, enum lth_scalar_op op, 
 
 static inline enum lth_dtype lth_sx_dtype(const struct lth_sx_pool *pool, lth_sx x)
 {
-	return x == LTH_SX_NONE ? LTH_DTYPE_F32 : lth_sx_get(pool, x)->dtype; /* NONE: the lowering has failed already */
+	return x == LTH_SX_NONE ? LTH_DTYPE_F32
+				: lth_sx_get(pool, x)->dtype; /* NONE: the lowering has failed already */
 }
 
 /* A constant of the type of `like`. */

@@ -35,8 +35,8 @@ static enum lth_code check_indices(struct lth_infer *infer, lth_dim extent)
 	for (uint32_t i = 0; i < count; i++)
 		if (lth_dim_is_const(infer->dims, indices[i], &index) && (index < -size || index >= size))
 			return lth_infer_reject(infer,
-						lth_arena_printf(infer->graph->arena, "in [%lld, %lld)", -(long long)size,
-								 (long long)size),
+						lth_arena_printf(infer->graph->arena, "in [%lld, %lld)",
+								 -(long long)size, (long long)size),
 						"index %lld", (long long)index);
 	return LTH_OK;
 }

@@ -74,7 +74,8 @@ static lth_dim real_length(struct lth_infer *infer)
 	const lth_real *by = lth_infer_reals(infer, 2, &count);
 	if (!from || !to || !by)
 		return LTH_DIM_NONE;
-	lth_real steps = lth_real_apply(dims, LTH_EXPR_RDIV, lth_real_apply(dims, LTH_EXPR_RSUB, to[0], from[0]), by[0]);
+	lth_real steps =
+		lth_real_apply(dims, LTH_EXPR_RDIV, lth_real_apply(dims, LTH_EXPR_RSUB, to[0], from[0]), by[0]);
 	steps = lth_real_apply(dims, LTH_EXPR_RCEIL, steps, steps);
 	return lth_dim_max(dims, lth_dim_const(dims, 0), lth_dim_from_real(dims, steps));
 }
@@ -101,7 +102,8 @@ static enum lth_code infer_range(struct lth_infer *infer)
 	lth_dim list[LTH_MAX_CONTENTS], one = lth_dim_const(infer->dims, 1), length;
 	bool real = lth_is_float(lth_infer_type(infer, 0)->dtype);
 	for (uint32_t i = 0; i < 3; i++) {
-		if (lth_dim_equal(infer->dims, lth_type_elements(infer->graph, lth_infer_type(infer, i)), one) != LTH_YES)
+		if (lth_dim_equal(infer->dims, lth_type_elements(infer->graph, lth_infer_type(infer, i)), one) !=
+		    LTH_YES)
 			return lth_infer_reject(infer, "one element", "%s has shape %s", lth_infer_input_text(infer, i),
 						lth_infer_shape_text(infer, lth_infer_type(infer, i)));
 		enum lth_code code = real ? LTH_OK : lth_infer_need_ints(infer, i, INT64_MIN, &ints[i], &ignored);
@@ -144,7 +146,8 @@ static enum lth_code infer_eye_like(struct lth_infer *infer)
 	if (!code && lth_node_attr(infer->node, "dtype"))
 		code = lth_infer_dtype_attr(infer, "dtype", &dtype);
 	if (!code && lth_compute_dtype(dtype) == LTH_NUM_DTYPES)
-		code = lth_infer_unsupported(infer, NULL, "a matrix of type %s is not implemented", lth_dtype_text(dtype));
+		code = lth_infer_unsupported(infer, NULL, "a matrix of type %s is not implemented",
+					     lth_dtype_text(dtype));
 	return code ? code : lth_infer_output(infer, 0, dtype, 2, type->dims);
 }
 
@@ -163,7 +166,8 @@ const struct lth_op_impl lth_impl_eye_like = {.infer = infer_eye_like, .element 
 static enum lth_code expand_float_depth(struct lth_infer *infer)
 {
 	lth_value_id in[3] = {infer->node->inputs[0], infer->node->inputs[1], infer->node->inputs[2]};
-	const struct lth_attr axis = {.name = "axis", .kind = LTH_ATTR_INT, .count = 1, .i = lth_op_int(infer->node, "axis")};
+	const struct lth_attr axis = {
+		.name = "axis", .kind = LTH_ATTR_INT, .count = 1, .i = lth_op_int(infer->node, "axis")};
 	in[1] = lth_build_cast(infer, in[1], LTH_DTYPE_I64);
 	lth_build_output(infer, 0, lth_build(infer, LTH_OP_ID_OneHot, in, 3, &axis, 1));
 	return LTH_OK;
@@ -190,7 +194,8 @@ static enum lth_code infer_one_hot(struct lth_infer *infer)
 		depth = ints[0];
 	}
 	if (count != 1)
-		return lth_infer_reject(infer, "one element", "%s has %u elements", lth_infer_input_text(infer, 1), count);
+		return lth_infer_reject(infer, "one element", "%s has %u elements", lth_infer_input_text(infer, 1),
+					count);
 	memcpy(dims, indices->dims, axis * sizeof(*dims));
 	dims[axis] = depth;
 	memcpy(dims + axis + 1, indices->dims + axis, (indices->rank - axis) * sizeof(*dims));
@@ -238,7 +243,8 @@ static enum lth_code infer_affine_grid(struct lth_infer *infer)
 	code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, 0, 1), dims[count - 1],
 				 "a row of theta for each spatial axis");
 	if (!code)
-		code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, 0, 2), lth_dim_const(infer->dims, count - 1),
+		code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, 0, 2),
+					 lth_dim_const(infer->dims, count - 1),
 					 "a column of theta for each spatial axis, and one");
 	return code ? code : lth_infer_output(infer, 0, LTH_NUM_DTYPES, count, dims);
 }
@@ -287,7 +293,8 @@ static enum lth_code infer_window(struct lth_infer *infer)
 	if (!code)
 		code = lth_infer_need_ints(infer, 0, 0, &size, &count);
 	if (!code && count != 1)
-		code = lth_infer_reject(infer, "one element", "%s has %u elements", lth_infer_input_text(infer, 0), count);
+		code = lth_infer_reject(infer, "one element", "%s has %u elements", lth_infer_input_text(infer, 0),
+					count);
 	return code ? code : lth_infer_output(infer, 0, dtype, 1, size);
 }
 

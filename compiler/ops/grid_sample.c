@@ -1,5 +1,5 @@
-/* GridSample: reads the input at the points of a grid, by nearest, linear or cubic interpolation, with zeros, the border
- * or reflections outside. */
+/* GridSample: reads the input at the points of a grid, by nearest, linear or cubic interpolation, with zeros, the
+ * border or reflections outside. */
 #include "compiler/ops/sample.h"
 
 #include <string.h>
@@ -17,8 +17,8 @@ static enum lth_code infer_grid_sample(struct lth_infer *infer)
 	if (!code)
 		code = lth_infer_unify(infer, x->dims[0], grid->dims[0], "one batch", &batch);
 	if (!code && x->rank != 4 && lth_op_string_is(infer->node, "mode", "cubic"))
-		code = lth_infer_reject(infer, "two spatial axes for cubic", "%s has rank %u", lth_infer_input_text(infer, 0),
-					x->rank);
+		code = lth_infer_reject(infer, "two spatial axes for cubic", "%s has rank %u",
+					lth_infer_input_text(infer, 0), x->rank);
 	if (code)
 		return code;
 	dims[0] = batch;
@@ -32,7 +32,8 @@ struct line {
 	lth_sx extent, low, high; /* extent: i64 */
 };
 
-static struct line describe_line(struct lth_lower *lower, const struct lth_node *node, uint32_t axis, enum lth_dtype work)
+static struct line describe_line(struct lth_lower *lower, const struct lth_node *node, uint32_t axis,
+				 enum lth_dtype work)
 {
 	struct lth_sx_pool *pool = lth_lower_pool(lower);
 	bool corners = lth_op_int(node, "align_corners") != 0;
@@ -84,7 +85,8 @@ static void add_tap(struct lth_sx_pool *pool, const struct lth_node *node, struc
 		inside == LTH_SX_NONE ? weight : lth_sx_select(pool, inside, weight, lth_same_const(pool, weight, 0));
 }
 
-static void find_taps(struct lth_lower *lower, const struct lth_node *node, uint32_t axis, lth_sx g, struct lth_taps *taps)
+static void find_taps(struct lth_lower *lower, const struct lth_node *node, uint32_t axis, lth_sx g,
+		      struct lth_taps *taps)
 {
 	struct lth_sx_pool *pool = lth_lower_pool(lower);
 	bool corners = lth_op_int(node, "align_corners") != 0;
@@ -104,7 +106,8 @@ static void find_taps(struct lth_lower *lower, const struct lth_node *node, uint
 	lth_sx base = lth_unary(pool, LTH_SCALAR_FLOOR, x);
 	bool cubic = lth_op_string_is(node, "mode", "cubic");
 	for (int k = cubic ? -1 : 0; k < (cubic ? 3 : 2); k++) {
-		lth_sx position = lth_add(pool, base, lth_same_const(pool, g, k)), distance = lth_sub(pool, position, x);
+		lth_sx position = lth_add(pool, base, lth_same_const(pool, g, k)),
+		       distance = lth_sub(pool, position, x);
 		add_tap(pool, node, taps, position,
 			cubic ? lth_cubic_weight(pool, distance, -0.75) : lth_linear_weight(pool, distance), &line);
 	}

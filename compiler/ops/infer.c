@@ -134,8 +134,8 @@ enum lth_code lth_infer_output(struct lth_infer *infer, uint32_t output, enum lt
 	for (uint32_t i = 0; i < rank; i++) {
 		int64_t min, max;
 		if (dims[i] == LTH_DIM_NONE)
-			return lth_infer_reject(infer, NULL, "axis %u of output %u has a size that overflows 64 bits", i,
-						output);
+			return lth_infer_reject(infer, NULL, "axis %u of output %u has a size that overflows 64 bits",
+						i, output);
 		lth_dim_range(infer->dims, dims[i], &min, &max);
 		if (max < 0)
 			return lth_infer_reject(infer, "0 or more", "axis %u of output %u has size %s", i, output,
@@ -168,7 +168,8 @@ enum lth_code lth_infer_axis(struct lth_infer *infer, int64_t axis, uint32_t ran
 {
 	int64_t count = (int64_t)rank;
 	if (axis < -count || axis >= count)
-		return lth_infer_reject(infer, lth_arena_printf(infer->graph->arena, "in [%d, %d)", -(int)rank, (int)rank),
+		return lth_infer_reject(infer,
+					lth_arena_printf(infer->graph->arena, "in [%d, %d)", -(int)rank, (int)rank),
 					"axis %lld", (long long)axis);
 	*out = (uint32_t)(axis < 0 ? axis + count : axis);
 	return LTH_OK;
@@ -289,16 +290,17 @@ lth_dim lth_infer_data_dim(struct lth_infer *infer, const char *what, lth_dim bo
 	int64_t top = INT64_MAX, low;
 	if (bound != LTH_DIM_NONE)
 		lth_dim_range(infer->dims, bound, &low, &top);
-	return lth_dim_symbol(infer->dims, &(struct lth_dim_symbol){
-						   .name = lth_arena_printf(infer->graph->arena, "%s.%s", node->name, what),
-						   .min = 0,
-						   .max = top,
-						   .multiple = 1,
-						   .hint = top == INT64_MAX ? 1 : top,
-						   .from_data = true,
-						   .node = node->name,
-						   .bound = bound,
-					   });
+	return lth_dim_symbol(infer->dims,
+			      &(struct lth_dim_symbol){
+				      .name = lth_arena_printf(infer->graph->arena, "%s.%s", node->name, what),
+				      .min = 0,
+				      .max = top,
+				      .multiple = 1,
+				      .hint = top == INT64_MAX ? 1 : top,
+				      .from_data = true,
+				      .node = node->name,
+				      .bound = bound,
+			      });
 }
 
 /* ---- the driver ---- */
@@ -309,7 +311,8 @@ static enum lth_code check_ranks(struct lth_infer *infer)
 	for (uint32_t i = 0; i < infer->node->num_inputs; i++) {
 		const struct lth_type *type = lth_infer_type(infer, i);
 		if (type && type->kind == LTH_TYPE_TENSOR && type->rank == LTH_RANK_UNKNOWN)
-			return lth_infer_unsupported(infer, "give the model's inputs a shape, or name it in the request",
+			return lth_infer_unsupported(infer,
+						     "give the model's inputs a shape, or name it in the request",
 						     "%s has no known rank", lth_infer_input_text(infer, i));
 	}
 	return LTH_OK;

@@ -1,5 +1,5 @@
-/* Operators whose work is a C kernel of the runtime: sorting, sets, scattering. Here stand their checks and shapes; sizes
- * that only data decides are symbols with a bound. */
+/* Operators whose work is a C kernel of the runtime: sorting, sets, scattering. Here stand their checks and shapes;
+ * sizes that only data decides are symbols with a bound. */
 #include "compiler/ops/family.h"
 
 #include <string.h>
@@ -20,7 +20,8 @@ static enum lth_code infer_top_k(struct lth_infer *infer)
 	if (code)
 		return code;
 	if (count != 1)
-		return lth_infer_reject(infer, "one element", "%s has %u elements", lth_infer_input_text(infer, 1), count);
+		return lth_infer_reject(infer, "one element", "%s has %u elements", lth_infer_input_text(infer, 1),
+					count);
 	code = lth_infer_require(infer, LTH_REL_LE, k[0], type->dims[axis], "k no larger than the axis");
 	memcpy(dims, type->dims, type->rank * sizeof(*dims));
 	dims[axis] = k[0];
@@ -117,7 +118,8 @@ static enum lth_code infer_non_max_suppression(struct lth_infer *infer)
 		most = lth_dim_max(dims, lth_dim_const(dims, 0), lth_dim_min(dims, most, limit[0]));
 	else if (!lth_infer_type(infer, 2))
 		most = lth_dim_const(dims, 0); /* the default */
-	lth_dim rows = lth_dim_mul(dims, most, lth_dim_mul(dims, lth_infer_dim(infer, 1, 0), lth_infer_dim(infer, 1, 1)));
+	lth_dim rows =
+		lth_dim_mul(dims, most, lth_dim_mul(dims, lth_infer_dim(infer, 1, 0), lth_infer_dim(infer, 1, 1)));
 	bool none = lth_dim_is_const(dims, rows, &number) && number == 0;
 	lth_dim shape[2] = {none ? rows : lth_infer_data_dim(infer, "count", rows), lth_dim_const(dims, 3)};
 	return lth_infer_output(infer, 0, LTH_NUM_DTYPES, 2, shape);

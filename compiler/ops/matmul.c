@@ -1,5 +1,6 @@
 /* Matrix products: MatMul, MatMulInteger, QLinearMatMul, Gemm. One generic form, a reduction over k of products of
- * broadcast reads, and the description for the templates; the elements finish what both leave: scales, bias, rounding. */
+ * broadcast reads, and the description for the templates; the elements finish what both leave: scales, bias, rounding.
+ */
 #include "compiler/ops/family.h"
 
 #include <assert.h>
@@ -31,7 +32,8 @@ static enum lth_code check_parameter(struct lth_infer *infer, uint32_t input, lt
 	lth_dim one = lth_dim_const(infer->dims, 1);
 	if (!type || type->rank != 1 || type->dims[0] == one)
 		return LTH_OK;
-	return lth_infer_require(infer, LTH_REL_EQ, type->dims[0], count, "one scale and zero point for each row or column");
+	return lth_infer_require(infer, LTH_REL_EQ, type->dims[0], count,
+				 "one scale and zero point for each row or column");
 }
 
 static enum lth_code infer_matmul(struct lth_infer *infer)
@@ -142,7 +144,8 @@ static lth_sx matmul_stage(struct lth_lower *lower, const struct lth_node *node,
 	a = lth_sx_cast(pool, a, LTH_DTYPE_I32);
 	b = lth_sx_cast(pool, b, LTH_DTYPE_I32);
 	if (a_zero != LTH_NONE)
-		a = lth_sub(pool, a, lth_sx_cast(pool, read_parameter(lower, a_zero, at.a, at.rank, at.row), LTH_DTYPE_I32));
+		a = lth_sub(pool, a,
+			    lth_sx_cast(pool, read_parameter(lower, a_zero, at.a, at.rank, at.row), LTH_DTYPE_I32));
 	if (b_zero != LTH_NONE)
 		b = lth_sub(pool, b,
 			    lth_sx_cast(pool, read_parameter(lower, b_zero, at.b, at.rank, at.column), LTH_DTYPE_I32));
@@ -194,7 +197,8 @@ static bool matmul_problem(struct lth_lower *lower, const struct lth_node *node,
 	int32_t rank = (int32_t)lth_rank(lower, y), batch = rank - (a_rank > 1) - (b_rank > 1);
 	enum lth_dtype compute = lth_compute_dtype(lth_value_dtype(lower, a));
 	struct lth_gemm *gemm = &out->gemm;
-	if (operands_of(node).a_zero != LTH_NONE || !lth_is_float(compute) || b_rank < 2 || batch + 1 > LTH_MAX_TEMPLATE_AXES)
+	if (operands_of(node).a_zero != LTH_NONE || !lth_is_float(compute) || b_rank < 2 ||
+	    batch + 1 > LTH_MAX_TEMPLATE_AXES)
 		return false;
 	bool shared = true; /* B has no batch of its own: A's batch axes are more rows */
 	for (int32_t i = 0; i < batch; i++) {
@@ -259,7 +263,8 @@ static enum lth_code infer_gemm(struct lth_infer *infer)
 	if (c)
 		code = lth_infer_broadcast(infer, onto, &rank, c->dims, c->rank);
 	for (uint32_t i = 0; !code && i < 2; i++)
-		code = lth_infer_require(infer, LTH_REL_EQ, onto[i], dims[i], "a shape that broadcasts to the product's");
+		code = lth_infer_require(infer, LTH_REL_EQ, onto[i], dims[i],
+					 "a shape that broadcasts to the product's");
 	return code ? code : lth_infer_output(infer, 0, LTH_NUM_DTYPES, 2, dims);
 }
 

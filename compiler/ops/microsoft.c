@@ -39,7 +39,8 @@ static const struct lth_attr *attrs_for(struct lth_infer *infer, enum lth_op_id 
 
 static lth_value_id dequantized(struct lth_infer *infer, lth_value_id x, lth_value_id scale, lth_value_id zero)
 {
-	return lth_build(infer, LTH_OP_ID_DequantizeLinear, (lth_value_id[]){x, scale, zero}, zero == LTH_NONE ? 2 : 3, NULL, 0);
+	return lth_build(infer, LTH_OP_ID_DequantizeLinear, (lth_value_id[]){x, scale, zero}, zero == LTH_NONE ? 2 : 3,
+			 NULL, 0);
 }
 
 /* Of the element type of the node's first quantised input, whose zero point may be absent. */
@@ -79,7 +80,12 @@ static lth_value_id move_channels(struct lth_infer *infer, lth_value_id x, bool 
 	int64_t perm[LTH_MAX_RANK];
 	uint32_t rank = infer->failed ? 0 : infer->graph->values[x].type.rank;
 	for (uint32_t i = 0; i < rank; i++)
-		perm[i] = to_first ? (i == 0 ? 0 : i == 1 ? rank - 1 : i - 1) : (i == 0 ? 0 : i + 1 == rank ? 1 : i + 1);
+		perm[i] = to_first ? (i == 0   ? 0
+				      : i == 1 ? rank - 1
+					       : i - 1)
+				   : (i == 0          ? 0
+				      : i + 1 == rank ? 1
+						      : i + 1);
 	return infer->failed ? LTH_NONE : lth_build_transpose(infer, x, perm, rank);
 }
 
@@ -128,7 +134,8 @@ static enum lth_code expand_qlinear_concat(struct lth_infer *infer)
 		return lth_infer_reject(infer, "a scale and zero point, then a value, scale and zero point each",
 					"%u inputs", infer->node->num_inputs);
 	for (uint32_t i = 0; i < count; i++)
-		parts[i] = dequantized(infer, input(infer, 2 + 3 * i), input(infer, 3 + 3 * i), input(infer, 4 + 3 * i));
+		parts[i] =
+			dequantized(infer, input(infer, 2 + 3 * i), input(infer, 3 + 3 * i), input(infer, 4 + 3 * i));
 	const struct lth_attr axis = int_attr("axis", lth_op_int(infer->node, "axis"));
 	lth_value_id y = lth_build(infer, LTH_OP_ID_Concat, parts, count, &axis, 1);
 	lth_build_output(infer, 0, quantized(infer, y, input(infer, 0), input(infer, 1)));
@@ -179,7 +186,8 @@ static lth_value_id activated(struct lth_infer *infer, lth_value_id x, const dou
 	const struct lth_op *op = lth_op_find("", named->s.data);
 	if (op && lth_op_id(op) == LTH_OP_ID_Clip && num_params >= 2) {
 		enum lth_dtype dtype = infer->graph->values[x].type.dtype;
-		lth_value_id low = lth_build_scalar(infer, dtype, params[0]), high = lth_build_scalar(infer, dtype, params[1]);
+		lth_value_id low = lth_build_scalar(infer, dtype, params[0]),
+			     high = lth_build_scalar(infer, dtype, params[1]);
 		return lth_build(infer, LTH_OP_ID_Clip, (lth_value_id[]){x, low, high}, 3, NULL, 0);
 	}
 	if (!op || op->max_inputs != 1 || op->kind != LTH_OP_ELEMENTWISE) {
@@ -315,8 +323,11 @@ static enum lth_code expand_skip_norm(struct lth_infer *infer)
 		sum = lth_build2(infer, LTH_OP_ID_Add, sum, bias);
 	if (simplified) {
 		if (lth_build_wants(infer, 1) || lth_build_wants(infer, 2))
-			return lth_infer_unsupported(infer, NULL, "the mean and deviation of this operator are not implemented");
-		lth_build_output(infer, 0, lth_build(infer, LTH_OP_ID_RMSNormalization, (lth_value_id[]){sum, scale}, 2, &epsilon, 1));
+			return lth_infer_unsupported(infer, NULL,
+						     "the mean and deviation of this operator are not implemented");
+		lth_build_output(
+			infer, 0,
+			lth_build(infer, LTH_OP_ID_RMSNormalization, (lth_value_id[]){sum, scale}, 2, &epsilon, 1));
 	} else {
 		normalize(infer, sum, scale, shift, true);
 	}
@@ -350,9 +361,11 @@ static enum lth_code expand_embed_norm(struct lth_infer *infer)
 		return code;
 	lth_value_id sum = lth_build2(infer, LTH_OP_ID_Gather, in[WORDS], in[IDS]), positions = in[POSITION_IDS];
 	if (positions == LTH_NONE) {
-		lth_value_id zero = lth_build_scalar(infer, LTH_DTYPE_I64, 0), step = lth_build_scalar(infer, LTH_DTYPE_I64, 1);
+		lth_value_id zero = lth_build_scalar(infer, LTH_DTYPE_I64, 0),
+			     step = lth_build_scalar(infer, LTH_DTYPE_I64, 1);
 		lth_value_id shape = lth_build1(infer, LTH_OP_ID_Shape, in[IDS]);
-		lth_value_id length = lth_build2(infer, LTH_OP_ID_Gather, shape, lth_build_scalar(infer, LTH_DTYPE_I64, 1));
+		lth_value_id length =
+			lth_build2(infer, LTH_OP_ID_Gather, shape, lth_build_scalar(infer, LTH_DTYPE_I64, 1));
 		positions = lth_build(infer, LTH_OP_ID_Range, (lth_value_id[]){zero, length, step}, 3, NULL, 0);
 	}
 	sum = lth_build2(infer, LTH_OP_ID_Add, sum, lth_build2(infer, LTH_OP_ID_Gather, in[POSITIONS], positions));

@@ -22,7 +22,8 @@ static enum lth_code infer_transpose(struct lth_infer *infer)
 	lth_dim dims[LTH_MAX_RANK];
 	if (lth_node_ints(infer->node, "perm", &perm, &count)) {
 		if (count != type->rank)
-			return lth_infer_reject(infer, "one entry an axis", "perm of %u entries for rank %u", count, type->rank);
+			return lth_infer_reject(infer, "one entry an axis", "perm of %u entries for rank %u", count,
+						type->rank);
 		for (uint32_t i = 0; i < count; i++) {
 			enum lth_code code = lth_infer_axis(infer, perm[i], count, &axis);
 			if (code)
@@ -90,7 +91,8 @@ static enum lth_code infer_concat(struct lth_infer *infer)
 			return lth_infer_reject(infer, NULL, "input %u is missing", i);
 		if (type->rank != rank)
 			return lth_infer_reject(infer, "inputs of one rank", "%s has shape %s, input 0 has rank %u",
-						lth_infer_input_text(infer, i), lth_infer_shape_text(infer, type), rank);
+						lth_infer_input_text(infer, i), lth_infer_shape_text(infer, type),
+						rank);
 		for (uint32_t k = 0; k < rank; k++) {
 			if (k == axis)
 				dims[k] = lth_dim_add(infer->dims, dims[k], type->dims[k]);
@@ -124,9 +126,9 @@ static lth_sx concat_element(struct lth_lower *lower, const struct lth_node *nod
 		at[axis] = node->num_inputs == 1 ? local : lth_safe_index(pool, local, lth_sx_dim(pool, size));
 		lth_sx part = lth_read(lower, node->inputs[i], at);
 		/* Of the parts that begin at or before the index, the last is the one. */
-		result = result == LTH_SX_NONE
-				 ? part
-				 : lth_sx_select(pool, lth_lt(pool, index[axis], lth_sx_dim(pool, begin)), result, part);
+		result = result == LTH_SX_NONE ? part
+					       : lth_sx_select(pool, lth_lt(pool, index[axis], lth_sx_dim(pool, begin)),
+							       result, part);
 		begin = lth_dim_add(dims, begin, size);
 	}
 	if (result == LTH_SX_NONE) /* all parts are empty: nothing will be read */
@@ -255,9 +257,10 @@ static lth_sx depth_to_space_element(struct lth_lower *lower, const struct lth_n
 	lth_sx block = lth_sx_int(pool, lth_op_int(node, "blocksize"));
 	lth_sx place = lth_add(pool, lth_mul(pool, lth_modulo(pool, index[2], block), block),
 			       lth_modulo(pool, index[3], block));
-	lth_sx channel = lth_op_string_is(node, "mode", "DCR")
-				 ? lth_add(pool, lth_mul(pool, place, lth_extent(lower, node->outputs[output], 1)), index[1])
-				 : lth_add(pool, lth_mul(pool, index[1], lth_mul(pool, block, block)), place);
+	lth_sx channel =
+		lth_op_string_is(node, "mode", "DCR")
+			? lth_add(pool, lth_mul(pool, place, lth_extent(lower, node->outputs[output], 1)), index[1])
+			: lth_add(pool, lth_mul(pool, index[1], lth_mul(pool, block, block)), place);
 	lth_sx at[4] = {index[0], channel, lth_floordiv(pool, index[2], block), lth_floordiv(pool, index[3], block)};
 	return lth_read(lower, node->inputs[0], at);
 }

@@ -1,5 +1,6 @@
 /* What is made of a row's reductions and the row itself: softmax, layer, instance and RMS normalisation, and their
- * relatives. All read the row again for the element, so a row that was produced in the group is computed once a stage. */
+ * relatives. All read the row again for the element, so a row that was produced in the group is computed once a stage.
+ */
 #include "compiler/ops/family.h"
 
 #include <math.h>
@@ -209,7 +210,8 @@ static enum lth_code check_onto(struct lth_infer *infer, uint32_t input)
 					lth_infer_input_text(infer, input), lth_infer_shape_text(infer, type));
 	enum lth_code code = lth_infer_broadcast(infer, dims, &rank, type->dims, type->rank);
 	for (uint32_t i = 0; !code && i < rank; i++)
-		code = lth_infer_require(infer, LTH_REL_EQ, dims[i], x->dims[i], "a shape that broadcasts to the input");
+		code = lth_infer_require(infer, LTH_REL_EQ, dims[i], x->dims[i],
+					 "a shape that broadcasts to the input");
 	return code;
 }
 
@@ -257,8 +259,8 @@ static enum lth_code infer_instance_norm(struct lth_infer *infer)
 	for (uint32_t i = 1; !code && i <= 2; i++) {
 		code = lth_infer_need_rank(infer, i, 1, 1);
 		if (!code)
-			code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, i, 0), lth_infer_dim(infer, 0, 1),
-						 "one scale and bias a channel");
+			code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, i, 0),
+						 lth_infer_dim(infer, 0, 1), "one scale and bias a channel");
 	}
 	return code ? code : lth_infer_like(infer, 0, 0);
 }

@@ -58,8 +58,8 @@ static enum lth_code infer_pool(struct lth_infer *infer)
 		if (!code && (!lth_node_ints(infer->node, "kernel_shape", &kernel, &count) || count != x->rank - 2))
 			code = lth_infer_reject(infer, "one entry a spatial axis", "kernel_shape for rank %u", x->rank);
 	}
-	if (!code && lth_op_id(infer->node->op) != LTH_OP_ID_MaxPool && !is_average(infer->node) && !is_max(infer->node) &&
-	    lth_op_int(infer->node, "p") < 1)
+	if (!code && lth_op_id(infer->node->op) != LTH_OP_ID_MaxPool && !is_average(infer->node) &&
+	    !is_max(infer->node) && lth_op_int(infer->node, "p") < 1)
 		code = lth_infer_reject(infer, "1 or more", "p = %lld", (long long)lth_op_int(infer->node, "p"));
 	if (code)
 		return code;
@@ -111,7 +111,8 @@ static lth_sx pool_stage(struct lth_lower *lower, const struct lth_node *node, u
 	const lth_sx *tap = index + window.spatial + 2;
 	for (uint32_t i = 0; i < window.spatial; i++) {
 		lth_sx here;
-		at[i + 2] = is_global(node) ? tap[i] : lth_window_position(pool, &window, i, index[i + 2], tap[i], &here);
+		at[i + 2] =
+			is_global(node) ? tap[i] : lth_window_position(pool, &window, i, index[i + 2], tap[i], &here);
 		if (!is_global(node) && here != LTH_SX_NONE)
 			inside = inside == LTH_SX_NONE ? here : lth_and(pool, inside, here);
 	}
@@ -124,7 +125,8 @@ static lth_sx pool_stage(struct lth_lower *lower, const struct lth_node *node, u
 	}
 	if (inside == LTH_SX_NONE)
 		return x;
-	return lth_sx_select(pool, inside, x, lth_same_const(pool, x, padding_value(lth_sx_dtype(pool, x), is_max(node))));
+	return lth_sx_select(pool, inside, x,
+			     lth_same_const(pool, x, padding_value(lth_sx_dtype(pool, x), is_max(node))));
 }
 
 /* Taps of the window that lie on the input, or with count_include_pad on the padded input; rounding up can let a window
@@ -149,7 +151,8 @@ static lth_sx tap_count(struct lth_lower *lower, const struct lth_node *node, co
 				       lth_sx_dim(pool, window->begin[i]));
 		lth_dim limit = padded ? lth_dim_add(dims, window->in[i], window->end[i]) : window->in[i];
 		lth_sx round = lth_sub(pool, dilation, one);
-		lth_sx end = lth_floordiv(pool, lth_add(pool, lth_sub(pool, lth_sx_dim(pool, limit), start), round), dilation);
+		lth_sx end = lth_floordiv(pool, lth_add(pool, lth_sub(pool, lth_sx_dim(pool, limit), start), round),
+					  dilation);
 		lth_sx begin = zero;
 		if (!padded)
 			begin = lth_max(pool, zero, lth_floordiv(pool, lth_sub(pool, round, start), dilation));

@@ -141,7 +141,8 @@ static enum lth_code infer_bernoulli(struct lth_infer *infer)
 {
 	const struct lth_type *type = lth_infer_type(infer, 0);
 	enum lth_dtype dtype = type->dtype;
-	enum lth_code code = lth_node_attr(infer->node, "dtype") ? lth_infer_dtype_attr(infer, "dtype", &dtype) : LTH_OK;
+	enum lth_code code =
+		lth_node_attr(infer->node, "dtype") ? lth_infer_dtype_attr(infer, "dtype", &dtype) : LTH_OK;
 	if (code)
 		return code;
 	if (lth_compute_dtype(dtype) == LTH_NUM_DTYPES)

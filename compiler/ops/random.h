@@ -5,8 +5,8 @@
 
 #include "compiler/ops/infer.h"
 
-/* Uniform in [0, 1), f32, for the element of `value` at `index`. The seed is the node's attribute `seed`, else its name's
- * hash. */
+/* Uniform in [0, 1), f32, for the element of `value` at `index`. The seed is the node's attribute `seed`, else its
+ * name's hash. */
 lth_sx lth_random_uniform(struct lth_lower *lower, const struct lth_node *node, lth_value_id value,
 			  const lth_sx *index);
 /* Standard normal, f32. */

@@ -106,18 +106,20 @@ static enum lth_code check_shape(struct lth_infer *infer, uint32_t input, const 
 		return LTH_OK;
 	enum lth_code code = lth_infer_need_rank(infer, input, rank, rank);
 	for (uint32_t i = 0; !code && i < rank; i++)
-		code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, input, i), shape[i],
-					 lth_arena_printf(infer->graph->arena, "axis %u of input %u as the others imply", i,
-							  input));
+		code = lth_infer_require(
+			infer, LTH_REL_EQ, lth_infer_dim(infer, input, i), shape[i],
+			lth_arena_printf(infer->graph->arena, "axis %u of input %u as the others imply", i, input));
 	return code;
 }
 
 static enum lth_code check_cell(struct lth_infer *infer, lth_dim batch, lth_dim hidden)
 {
 	struct lth_dims *dims = infer->dims;
-	lth_dim directions = lth_dim_const(dims, directions_of(infer->node)), gates = lth_dim_const(dims, gate_count(infer->node));
+	lth_dim directions = lth_dim_const(dims, directions_of(infer->node)),
+		gates = lth_dim_const(dims, gate_count(infer->node));
 	lth_dim rows = lth_dim_mul(dims, gates, hidden), input = lth_infer_dim(infer, X, 2);
-	lth_dim both = lth_dim_mul(dims, rows, lth_dim_const(dims, 2)), three = lth_dim_mul(dims, hidden, lth_dim_const(dims, 3));
+	lth_dim both = lth_dim_mul(dims, rows, lth_dim_const(dims, 2)),
+		three = lth_dim_mul(dims, hidden, lth_dim_const(dims, 3));
 	int64_t given = lth_node_int(infer->node, "hidden_size", 0);
 	enum lth_code code = check_shape(infer, W, (lth_dim[]){directions, rows, input}, 3);
 	if (!code)
@@ -133,7 +135,8 @@ static enum lth_code check_cell(struct lth_infer *infer, lth_dim batch, lth_dim 
 	if (!code)
 		code = check_shape(infer, PEEPHOLES, (lth_dim[]){directions, three}, 2);
 	if (!code && given)
-		code = lth_infer_require(infer, LTH_REL_EQ, hidden, lth_dim_const(dims, given), "hidden_size as the weights'");
+		code = lth_infer_require(infer, LTH_REL_EQ, hidden, lth_dim_const(dims, given),
+					 "hidden_size as the weights'");
 	return code ? code : check_activations(infer);
 }
 
@@ -164,10 +167,12 @@ static enum lth_code expand_batch_first(struct lth_infer *infer)
 	bool wanted[3];
 	for (uint32_t i = 0; i < num_outputs; i++)
 		wanted[i] = lth_build_wants(infer, i);
-	lth_build_many(infer, lth_op_id(infer->node->op), inputs, num_inputs, attrs, num_attrs, wanted, outputs, num_outputs);
+	lth_build_many(infer, lth_op_id(infer->node->op), inputs, num_inputs, attrs, num_attrs, wanted, outputs,
+		       num_outputs);
 	for (uint32_t i = 0; !infer->failed && i < num_outputs; i++)
 		if (wanted[i])
-			lth_build_output(infer, i, lth_build_transpose(infer, outputs[i], i ? swap : y_perm, i ? 3 : 4));
+			lth_build_output(infer, i,
+					 lth_build_transpose(infer, outputs[i], i ? swap : y_perm, i ? 3 : 4));
 	return infer->failed;
 }
 
@@ -200,7 +205,8 @@ static struct lth_operand optional(struct lth_lower *lower, const struct lth_nod
 				   lth_value_id *out_value)
 {
 	*out_value = lth_node_input(node, input);
-	return *out_value == LTH_NONE ? (struct lth_operand){.pointer = LTH_LV_NONE} : lth_operand_of(lower, *out_value);
+	return *out_value == LTH_NONE ? (struct lth_operand){.pointer = LTH_LV_NONE}
+				      : lth_operand_of(lower, *out_value);
 }
 
 static bool recurrent_problem(struct lth_lower *lower, const struct lth_node *node, struct lth_problem *out,

@@ -73,7 +73,8 @@ static enum lth_code infer_reduce(struct lth_infer *infer)
 		for (uint32_t j = 0; j < rank; j++) {
 			dims[j] = lth_dim_const(d, 0);
 			for (uint32_t i = 0; i < type->rank; i++)
-				dims[j] = lth_dim_add(d, dims[j], lth_dim_mul(d, type->dims[i], lth_axes_is_kept(d, &axes, i, j)));
+				dims[j] = lth_dim_add(d, dims[j],
+						      lth_dim_mul(d, type->dims[i], lth_axes_is_kept(d, &axes, i, j)));
 		}
 	} else {
 		for (uint32_t i = 0; i < rank; i++)
@@ -113,8 +114,9 @@ static enum lth_code reduce_reduction(struct lth_lower *lower, const struct lth_
 	reduced_axes(lth_lower_graph(lower), node, &axes);
 	for (uint32_t i = 0; i < axes.rank; i++)
 		if (!axes.known || axes.flags & 1u << i)
-			out->extents[out->num_axes++] = lth_dim_choose(
-				dims, axes.in[i], lth_extent_dim(lower, node->inputs[0], (int32_t)i), lth_dim_const(dims, 1));
+			out->extents[out->num_axes++] =
+				lth_dim_choose(dims, axes.in[i], lth_extent_dim(lower, node->inputs[0], (int32_t)i),
+					       lth_dim_const(dims, 1));
 	out->row_axes = (1u << lth_rank(lower, node->outputs[0])) - 1;
 	if (id == LTH_OP_ID_ReduceLogSumExp) {
 		out->stages[0].combiner = LTH_COMBINE_MAX;
@@ -167,7 +169,8 @@ static lth_sx read_term(struct lth_lower *lower, const struct lth_node *node, co
 /* A greatest exponent of infinity is no use to shift by: infinite terms then give what exp gives. */
 static lth_sx finite_or_zero(struct lth_sx_pool *pool, lth_sx x)
 {
-	lth_sx infinite = lth_eq(pool, lth_unary(pool, LTH_SCALAR_ABS, x), lth_same_const(pool, x, (double)__builtin_inff()));
+	lth_sx infinite =
+		lth_eq(pool, lth_unary(pool, LTH_SCALAR_ABS, x), lth_same_const(pool, x, (double)__builtin_inff()));
 	return lth_sx_select(pool, infinite, lth_same_const(pool, x, 0), x);
 }
 
@@ -185,7 +188,8 @@ static lth_sx reduce_stage(struct lth_lower *lower, const struct lth_node *node,
 	case LTH_OP_ID_ReduceLogSumExp:
 		if (stage == 0)
 			return x;
-		return lth_unary(pool, LTH_SCALAR_EXP, lth_sub(pool, x, finite_or_zero(pool, lth_sx_stage(pool, 0, dtype))));
+		return lth_unary(pool, LTH_SCALAR_EXP,
+				 lth_sub(pool, x, finite_or_zero(pool, lth_sx_stage(pool, 0, dtype))));
 	default:
 		return x;
 	}
@@ -308,8 +312,9 @@ static enum lth_code cumulative_reduction(struct lth_lower *lower, const struct 
 	out->num_axes = 1;
 	out->extents[0] = lth_dim_const(dims, 0);
 	for (uint32_t i = 0; i < axes.rank; i++)
-		out->extents[0] = lth_dim_add(dims, out->extents[0],
-					      lth_dim_mul(dims, axes.in[i], lth_extent_dim(lower, node->inputs[0], (int32_t)i)));
+		out->extents[0] =
+			lth_dim_add(dims, out->extents[0],
+				    lth_dim_mul(dims, axes.in[i], lth_extent_dim(lower, node->inputs[0], (int32_t)i)));
 	out->row_axes = (1u << axes.rank) - 1;
 	out->num_stages = 1;
 	out->stages[0].combiner = lth_op_id(node->op) == LTH_OP_ID_CumSum ? LTH_COMBINE_SUM : LTH_COMBINE_PROD;

@@ -58,13 +58,16 @@ static bool stands_before(const struct lth_op *a, const struct lth_op *b)
 void lth_op_reference(struct lth_buf *out)
 {
 	const struct lth_op *last = NULL;
-	lth_buf_puts(out, "# Operators\n\nMade from the operator table (`compiler/ops/ops.def`), which explains the columns. Models "
-			  "of any opset are upgraded to these forms when they are read; names without a domain are ai.onnx's.\n\n"
-			  "How an operator is lowered: *elementwise*, *injective* (data movement) and *reduction* operators are "
-			  "expressions, which fuse; *templates* write their own loops; *irregular* ones call a kernel of the "
-			  "runtime; *composite* ones are written as others.\n\n"
-			  "| operator | what it gives | lowered as | inputs | outputs | types | attributes |\n"
-			  "|---|---|---|---|---|---|---|\n");
+	lth_buf_puts(
+		out,
+		"# Operators\n\nMade from the operator table (`compiler/ops/ops.def`), which explains the columns. "
+		"Models "
+		"of any opset are upgraded to these forms when they are read; names without a domain are ai.onnx's.\n\n"
+		"How an operator is lowered: *elementwise*, *injective* (data movement) and *reduction* operators are "
+		"expressions, which fuse; *templates* write their own loops; *irregular* ones call a kernel of the "
+		"runtime; *composite* ones are written as others.\n\n"
+		"| operator | what it gives | lowered as | inputs | outputs | types | attributes |\n"
+		"|---|---|---|---|---|---|---|\n");
 	for (int printed = 0; printed < LTH_NUM_OPS; printed++) {
 		const struct lth_op *next = NULL;
 		for (int i = 0; i < LTH_NUM_OPS; i++)

@@ -1,5 +1,5 @@
-/* Other shapes over the same elements (Reshape, Flatten, Squeeze, Unsqueeze), repetition (Expand, Tile), and what is known
- * of a shape itself (Shape, Size).
+/* Other shapes over the same elements (Reshape, Flatten, Squeeze, Unsqueeze), repetition (Expand, Tile), and what is
+ * known of a shape itself (Shape, Size).
  *
  * A reshape's index is translated group by group: the finest cut of both shapes into runs of axes with equal products.
  * So axes that a reshape does not touch stay as they are, and the others cost one division each. */
@@ -37,7 +37,8 @@ static enum lth_code fill_rest(struct lth_infer *infer, lth_dim total, lth_dim *
 }
 
 /* A new shape of which the run alone knows whether an entry copies (0) or fills (-1): every entry is the sum of what it
- * would be, weighted by whether it is. The maximum with 0 keeps each as one atom: products of the sums would explode. */
+ * would be, weighted by whether it is. The maximum with 0 keeps each as one atom: products of the sums would explode.
+ */
 static enum lth_code run_time_dims(struct lth_infer *infer, const lth_dim *wanted, uint32_t count, lth_dim *dims)
 {
 	const struct lth_type *type = lth_infer_type(infer, 0);
@@ -56,7 +57,8 @@ static enum lth_code run_time_dims(struct lth_infer *infer, const lth_dim *wante
 	lth_dim rest = lth_dim_floordiv(d, total, lth_dim_max(d, others, one));
 	for (uint32_t i = 0; i < count; i++)
 		dims[i] = lth_dim_max(d, zero, lth_dim_choose(d, fills[i], rest, dims[i]));
-	return lth_infer_require(infer, LTH_REL_EQ, total, lth_dim_product(d, dims, count), "as many elements as before");
+	return lth_infer_require(infer, LTH_REL_EQ, total, lth_dim_product(d, dims, count),
+				 "as many elements as before");
 }
 
 static enum lth_code reshape_dims(struct lth_infer *infer, const lth_dim *wanted, uint32_t count, lth_dim *dims)
@@ -70,16 +72,18 @@ static enum lth_code reshape_dims(struct lth_infer *infer, const lth_dim *wanted
 		dims[i] = wanted[i];
 		lth_dim_range(infer->dims, wanted[i], &min, &max);
 		if (!lth_dim_is_const(infer->dims, wanted[i], &value)) {
-			enum lth_code code = min >= 0 ? LTH_OK
-						      : lth_infer_require(infer, LTH_REL_LE, lth_dim_const(infer->dims, 0),
-									  wanted[i], "a size of 0 or more");
+			enum lth_code code =
+				min >= 0 ? LTH_OK
+					 : lth_infer_require(infer, LTH_REL_LE, lth_dim_const(infer->dims, 0),
+							     wanted[i], "a size of 0 or more");
 			if (code)
 				return code;
 		} else if (value == -1 && rest == count) {
 			rest = i;
 		} else if (value == 0 && !allow_zero) {
 			if (i >= type->rank)
-				return lth_infer_reject(infer, "an axis of the input to copy", "0 at axis %u of the new shape", i);
+				return lth_infer_reject(infer, "an axis of the input to copy",
+							"0 at axis %u of the new shape", i);
 			dims[i] = type->dims[i];
 		} else if (value < 0) {
 			return lth_infer_reject(infer, "sizes, and -1 at most once", "%lld at axis %u of the new shape",
@@ -101,7 +105,8 @@ static enum lth_code infer_reshape(struct lth_infer *infer)
 	if (lth_op_id(infer->node->op) == LTH_OP_ID_Flatten) {
 		int64_t axis = lth_op_int(infer->node, "axis"), count = type->rank;
 		if (axis < -count || axis > count)
-			return lth_infer_reject(infer, "an axis of the input, or its rank", "axis %lld", (long long)axis);
+			return lth_infer_reject(infer, "an axis of the input, or its rank", "axis %lld",
+						(long long)axis);
 		uint32_t cut = (uint32_t)(axis < 0 ? axis + count : axis);
 		rank = 2;
 		dims[0] = lth_dim_product(infer->dims, type->dims, cut);
@@ -249,7 +254,8 @@ static enum lth_code infer_unsqueeze(struct lth_infer *infer)
 	for (uint32_t k = 0; k < rank; k++) { /* a new axis is 1; the i-th old one is where it is the i-th kept */
 		dims[k] = axes.in[k];
 		for (uint32_t i = 0; i < type->rank; i++)
-			dims[k] = lth_dim_add(d, dims[k], lth_dim_mul(d, type->dims[i], lth_axes_is_kept(d, &axes, k, i)));
+			dims[k] = lth_dim_add(d, dims[k],
+					      lth_dim_mul(d, type->dims[i], lth_axes_is_kept(d, &axes, k, i)));
 	}
 	code = lth_infer_output(infer, 0, LTH_NUM_DTYPES, rank, dims);
 	if (!code)

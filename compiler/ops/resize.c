@@ -1,6 +1,6 @@
 /* Resize in every mode and coordinate transformation: weighted sums over a few neighbours of a computed
- * point. The neighbours are written out, so a resize fuses like any other movement; antialiasing widens them by the scale,
- * which must then be a constant.
+ * point. The neighbours are written out, so a resize fuses like any other movement; antialiasing widens them by the
+ * scale, which must then be a constant.
  *
  * Coordinates are computed in double from the axis index alone. Whole-numbered enlargements by nearest, which is what
  * most models use, reduce to a division of the index. */
@@ -50,7 +50,8 @@ static lth_real common_scale(struct lth_graph *graph, const struct lth_node *nod
 	struct lth_dims *dims = graph->dims;
 	const struct lth_type *type = &graph->values[node->inputs[INPUT]].type;
 	const struct lth_contents *sizes = contents_of(graph, node, SIZES);
-	enum lth_expr_op op = lth_op_string_is(node, "keep_aspect_ratio_policy", "not_larger") ? LTH_EXPR_RMIN : LTH_EXPR_RMAX;
+	enum lth_expr_op op =
+		lth_op_string_is(node, "keep_aspect_ratio_policy", "not_larger") ? LTH_EXPR_RMIN : LTH_EXPR_RMAX;
 	lth_real result = UINT32_MAX;
 	uint32_t count;
 	for (uint32_t i = 0; i < type->rank; i++) {
@@ -231,7 +232,8 @@ static lth_sx crop_coordinate(struct lth_lower *lower, const struct lth_node *no
 	lth_sx begin, end, one = f64(pool, 1), out = real_extent(pool, axis->out);
 	lth_sx last = lth_sub(pool, real_extent(pool, axis->in), one);
 	roi_bounds(lower, node, axis, &begin, &end);
-	lth_sx step = lth_div(pool, lth_mul(pool, lth_sub(pool, end, begin), last), lth_max(pool, lth_sub(pool, out, one), one));
+	lth_sx step = lth_div(pool, lth_mul(pool, lth_sub(pool, end, begin), last),
+			      lth_max(pool, lth_sub(pool, out, one), one));
 	lth_sx x = lth_add(pool, lth_mul(pool, begin, last), lth_mul(pool, lth_sx_cast(pool, i, LTH_DTYPE_F64), step));
 	lth_sx middle = lth_mul(pool, lth_mul(pool, lth_add(pool, begin, end), f64(pool, 0.5)), last);
 	return lth_sx_select(pool, lth_lt(pool, one, out), x, middle);
@@ -299,7 +301,8 @@ static lth_sx nearest_index(struct lth_lower *lower, const struct lth_node *node
 	else if (lth_op_string_is(node, "nearest_mode", "round_prefer_ceil"))
 		x = lth_unary(pool, LTH_SCALAR_FLOOR, lth_add(pool, x, half));
 	else
-		x = lth_unary(pool, lth_op_string_is(node, "nearest_mode", "floor") ? LTH_SCALAR_FLOOR : LTH_SCALAR_CEIL, x);
+		x = lth_unary(pool,
+			      lth_op_string_is(node, "nearest_mode", "floor") ? LTH_SCALAR_FLOOR : LTH_SCALAR_CEIL, x);
 	return lth_safe_index(pool, lth_sx_cast(pool, x, LTH_DTYPE_I64), lth_sx_dim(pool, axis->in));
 }
 
@@ -326,9 +329,11 @@ static bool find_taps(struct lth_lower *lower, const struct lth_node *node, cons
 		lth_sx offset = lth_sx_int(pool, first + k), index = lth_add(pool, base_index, offset);
 		lth_sx distance = lth_sub(pool, lth_add(pool, base, f64(pool, (double)(first + k))), x);
 		distance = shrink == 1 ? distance : lth_mul(pool, distance, f64(pool, shrink));
-		lth_sx weight = is_cubic ? lth_cubic_weight(pool, distance, lth_op_float(node, "cubic_coeff_a")) : lth_linear_weight(pool, distance);
+		lth_sx weight = is_cubic ? lth_cubic_weight(pool, distance, lth_op_float(node, "cubic_coeff_a"))
+					 : lth_linear_weight(pool, distance);
 		if (excludes)
-			weight = lth_sx_select(pool, lth_in_range(pool, index, lth_sx_int(pool, 0), extent), weight, f64(pool, 0));
+			weight = lth_sx_select(pool, lth_in_range(pool, index, lth_sx_int(pool, 0), extent), weight,
+					       f64(pool, 0));
 		out->index[k] = lth_safe_index(pool, index, extent);
 		out->weight[k] = weight;
 		total = total == LTH_SX_NONE ? weight : lth_add(pool, total, weight);
@@ -378,7 +383,8 @@ static lth_sx resize_element(struct lth_lower *lower, const struct lth_node *nod
 		value = lth_dtype_bits(to) <= 32 && to != LTH_DTYPE_BOOL ? lth_saturate(pool, value, to)
 									 : lth_sx_cast(pool, value, to);
 	if (inside != LTH_SX_NONE)
-		value = lth_sx_select(pool, inside, value, lth_same_const(pool, value, lth_op_float(node, "extrapolation_value")));
+		value = lth_sx_select(pool, inside, value,
+				      lth_same_const(pool, value, lth_op_float(node, "extrapolation_value")));
 	return value;
 }
 

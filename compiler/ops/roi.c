@@ -1,4 +1,5 @@
-/* Regions of interest: RoiAlign, a reduction over sampling points, and MaxRoiPool, a reduction over the map's pixels. */
+/* Regions of interest: RoiAlign, a reduction over sampling points, and MaxRoiPool, a reduction over the map's pixels.
+ */
 #include "compiler/ops/family.h"
 
 #include <math.h>
@@ -55,7 +56,8 @@ static lth_dim most_samples(struct lth_lower *lower, const struct lth_node *node
 	if (ratio > 0)
 		return lth_dim_const(dims, ratio);
 	lth_dim cells = lth_extent_dim(lower, node->outputs[0], (int32_t)axis + 2);
-	return lth_dim_add(dims, lth_dim_ceildiv(dims, lth_extent_dim(lower, node->inputs[MAP], (int32_t)axis + 2), cells),
+	return lth_dim_add(dims,
+			   lth_dim_ceildiv(dims, lth_extent_dim(lower, node->inputs[MAP], (int32_t)axis + 2), cells),
 			   lth_dim_const(dims, 1));
 }
 
@@ -74,7 +76,8 @@ static struct span describe_span(struct lth_lower *lower, const struct lth_node 
 		begin = lth_sub(pool, begin, lth_same_const(pool, begin, 0.5));
 	else
 		size = lth_max(pool, size, lth_same_const(pool, size, 1));
-	lth_sx cells = lth_sx_cast(pool, lth_extent(lower, node->outputs[0], (int32_t)axis + 2), lth_sx_dtype(pool, size));
+	lth_sx cells =
+		lth_sx_cast(pool, lth_extent(lower, node->outputs[0], (int32_t)axis + 2), lth_sx_dtype(pool, size));
 	struct span span = {begin, lth_div(pool, size, cells), lth_sx_dim(pool, most_samples(lower, node, axis))};
 	if (lth_op_int(node, "sampling_ratio") == 0) {
 		lth_sx wanted = lth_sx_cast(pool, lth_unary(pool, LTH_SCALAR_CEIL, span.cell), LTH_DTYPE_I64);
@@ -84,8 +87,8 @@ static struct span describe_span(struct lth_lower *lower, const struct lth_node 
 	return span;
 }
 
-static enum lth_code roi_align_reduction(struct lth_lower *lower, const struct lth_node *node, struct lth_reduction *out,
-					 struct lth_diag *diag)
+static enum lth_code roi_align_reduction(struct lth_lower *lower, const struct lth_node *node,
+					 struct lth_reduction *out, struct lth_diag *diag)
 {
 	(void)diag;
 	out->num_axes = 2;
@@ -127,7 +130,8 @@ static lth_sx sample(struct lth_lower *lower, const struct lth_node *node, lth_s
 	lth_sx result = LTH_SX_NONE;
 	for (int i = 0; i < 4; i++) {
 		lth_sx at[4] = {batch, channel, i & 2 ? y->high : y->low, i & 1 ? x->high : x->low};
-		lth_sx weight = lth_mul(pool, i & 2 ? y->high_weight : y->low_weight, i & 1 ? x->high_weight : x->low_weight);
+		lth_sx weight =
+			lth_mul(pool, i & 2 ? y->high_weight : y->low_weight, i & 1 ? x->high_weight : x->low_weight);
 		lth_sx part = lth_mul(pool, lth_read(lower, node->inputs[MAP], at), weight);
 		result = result == LTH_SX_NONE ? part : max ? lth_max(pool, result, part) : lth_add(pool, result, part);
 	}
@@ -221,14 +225,17 @@ static lth_sx pixel(struct lth_sx_pool *pool, lth_sx x)
 }
 
 /* Whether pixel i of an axis lies in a cell of the region. */
-static lth_sx in_cell(struct lth_lower *lower, const struct lth_node *node, lth_sx r, uint32_t axis, lth_sx cell, lth_sx i)
+static lth_sx in_cell(struct lth_lower *lower, const struct lth_node *node, lth_sx r, uint32_t axis, lth_sx cell,
+		      lth_sx i)
 {
 	struct lth_sx_pool *pool = lth_lower_pool(lower);
-	lth_sx begin = pixel(pool, corner(lower, node, r, 2 - axis)), end = pixel(pool, corner(lower, node, r, 4 - axis));
+	lth_sx begin = pixel(pool, corner(lower, node, r, 2 - axis)),
+	       end = pixel(pool, corner(lower, node, r, 4 - axis));
 	enum lth_dtype type = lth_sx_dtype(pool, begin);
 	lth_sx one = lth_sx_const(pool, type, 1);
 	lth_sx size = lth_max(pool, lth_add(pool, lth_sub(pool, end, begin), one), one);
-	lth_sx step = lth_div(pool, size, lth_sx_cast(pool, lth_extent(lower, node->outputs[0], (int32_t)axis + 2), type));
+	lth_sx step =
+		lth_div(pool, size, lth_sx_cast(pool, lth_extent(lower, node->outputs[0], (int32_t)axis + 2), type));
 	lth_sx number = lth_sx_cast(pool, cell, type), place = lth_sub(pool, lth_sx_cast(pool, i, type), begin);
 	lth_sx first = lth_unary(pool, LTH_SCALAR_FLOOR, lth_mul(pool, number, step));
 	lth_sx last = lth_unary(pool, LTH_SCALAR_CEIL, lth_mul(pool, lth_add(pool, number, one), step));

@@ -3,7 +3,8 @@
 
 lth_sx lth_cubic_weight(struct lth_sx_pool *pool, lth_sx d, double a)
 {
-	lth_sx t = lth_unary(pool, LTH_SCALAR_ABS, d), one = lth_same_const(pool, d, 1), zero = lth_same_const(pool, d, 0);
+	lth_sx t = lth_unary(pool, LTH_SCALAR_ABS, d), one = lth_same_const(pool, d, 1),
+	       zero = lth_same_const(pool, d, 0);
 	/* ((a + 2) t - (a + 3)) t^2 + 1 */
 	lth_sx near = lth_sub(pool, lth_mul(pool, t, lth_same_const(pool, d, a + 2)), lth_same_const(pool, d, a + 3));
 	near = lth_add(pool, lth_mul(pool, near, lth_mul(pool, t, t)), one);
@@ -11,7 +12,8 @@ lth_sx lth_cubic_weight(struct lth_sx_pool *pool, lth_sx d, double a)
 	lth_sx far = lth_sub(pool, lth_mul(pool, t, lth_same_const(pool, d, a)), lth_same_const(pool, d, 5 * a));
 	far = lth_add(pool, lth_mul(pool, far, t), lth_same_const(pool, d, 8 * a));
 	far = lth_sub(pool, lth_mul(pool, far, t), lth_same_const(pool, d, 4 * a));
-	return lth_sx_select(pool, lth_le(pool, t, one), near, lth_sx_select(pool, lth_lt(pool, t, lth_same_const(pool, d, 2)), far, zero));
+	return lth_sx_select(pool, lth_le(pool, t, one), near,
+			     lth_sx_select(pool, lth_lt(pool, t, lth_same_const(pool, d, 2)), far, zero));
 }
 
 lth_sx lth_linear_weight(struct lth_sx_pool *pool, lth_sx d)

@@ -79,7 +79,8 @@ static lth_dim entry_for(struct lth_graph *graph, const lth_dim *list, uint32_t 
 	if (!axes)
 		return i < count ? list[i] : otherwise;
 	for (uint32_t k = 0; k < count; k++)
-		result = lth_dim_choose(graph->dims, lth_dim_is_axis(graph->dims, axes->dims[k], i, rank), list[k], result);
+		result = lth_dim_choose(graph->dims, lth_dim_is_axis(graph->dims, axes->dims[k], i, rank), list[k],
+					result);
 	return result;
 }
 
@@ -96,7 +97,8 @@ static void slice_axes(struct lth_graph *graph, const struct lth_node *node, str
 		lth_dim end = entry_for(graph, ends->dims, count, axes, i, rank, type->dims[i]);
 		lth_dim step = steps ? entry_for(graph, steps->dims, count, axes, i, rank, one) : one;
 		bool whole = start == zero && end == type->dims[i] && step == one;
-		out[i] = whole ? (struct slice){zero, end, one} : slice_axis(graph->dims, type->dims[i], start, end, step);
+		out[i] = whole ? (struct slice){zero, end, one}
+			       : slice_axis(graph->dims, type->dims[i], start, end, step);
 	}
 }
 
@@ -211,10 +213,12 @@ static enum lth_code infer_pad(struct lth_infer *infer)
 	if (code)
 		return code;
 	if (count != 2 * num_axes)
-		return lth_infer_reject(infer, "a begin and an end for each axis", "%u paddings for %u axes", count, num_axes);
+		return lth_infer_reject(infer, "a begin and an end for each axis", "%u paddings for %u axes", count,
+					num_axes);
 	pad_axes(infer->graph, infer->node, sides);
 	for (uint32_t i = 0; i < type->rank; i++) {
-		dims[i] = lth_dim_add(infer->dims, type->dims[i], lth_dim_add(infer->dims, sides[i].before, sides[i].after));
+		dims[i] = lth_dim_add(infer->dims, type->dims[i],
+				      lth_dim_add(infer->dims, sides[i].before, sides[i].after));
 		int64_t min, max;
 		if (dims[i] != LTH_DIM_NONE)
 			lth_dim_range(infer->dims, dims[i], &min, &max);

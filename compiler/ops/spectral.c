@@ -1,5 +1,5 @@
-/* Fourier transforms as the sums they are defined by: DFT along an axis, STFT over sliding windows. The angle's multiple is
- * reduced modulo the length in integers first, so that long transforms keep their accuracy. */
+/* Fourier transforms as the sums they are defined by: DFT along an axis, STFT over sliding windows. The angle's
+ * multiple is reduced modulo the length in integers first, so that long transforms keep their accuracy. */
 #include "compiler/ops/family.h"
 
 #include <string.h>
@@ -13,7 +13,8 @@ static lth_sx rounded(struct lth_lower *lower, const struct lth_node *node, lth_
 }
 
 /* Real and imaginary part of an element; the last axis of `at` holds one part, or both. */
-static void read_complex(struct lth_lower *lower, lth_value_id value, lth_sx *at, lth_sx *out_real, lth_sx *out_imaginary)
+static void read_complex(struct lth_lower *lower, lth_value_id value, lth_sx *at, lth_sx *out_real,
+			 lth_sx *out_imaginary)
 {
 	struct lth_sx_pool *pool = lth_lower_pool(lower);
 	uint32_t last = lth_rank(lower, value) - 1;

@@ -11,13 +11,13 @@ static enum lth_code check_list(struct lth_infer *infer, const char *name, uint3
 	if (!lth_node_ints(infer->node, name, &list, &given))
 		return LTH_OK;
 	if (given != count)
-		return lth_infer_reject(infer, lth_arena_printf(infer->graph->arena, "%u", count), "%u entries in %s", given,
-					name);
+		return lth_infer_reject(infer, lth_arena_printf(infer->graph->arena, "%u", count), "%u entries in %s",
+					given, name);
 	for (uint32_t i = 0; i < given; i++)
 		if (list[i] < min || list[i] > INT32_MAX)
-			return lth_infer_reject(infer,
-						lth_arena_printf(infer->graph->arena, "%lld to %d", (long long)min, INT32_MAX),
-						"%lld in %s", (long long)list[i], name);
+			return lth_infer_reject(
+				infer, lth_arena_printf(infer->graph->arena, "%lld to %d", (long long)min, INT32_MAX),
+				"%lld in %s", (long long)list[i], name);
 	return LTH_OK;
 }
 
@@ -85,7 +85,8 @@ static lth_dim rounded_extent(struct lth_dims *dims, const struct lth_window *w,
 		return lth_dim_add(dims, lth_dim_floordiv(dims, span, stride), one);
 	/* A window must not begin in the padding at the end. */
 	lth_dim last = lth_dim_sub(dims, lth_dim_add(dims, w->in[i], w->begin[i]), one);
-	return lth_dim_add(dims, lth_dim_min(dims, lth_dim_ceildiv(dims, span, stride), lth_dim_floordiv(dims, last, stride)),
+	return lth_dim_add(dims,
+			   lth_dim_min(dims, lth_dim_ceildiv(dims, span, stride), lth_dim_floordiv(dims, last, stride)),
 			   one);
 }
 
@@ -135,7 +136,8 @@ void lth_window_place_transposed(struct lth_graph *graph, const struct lth_node 
 		out->kernel[i] = kernel[i];
 		out->stride[i] = entry(node, "strides", i, 1);
 		out->dilation[i] = entry(node, "dilations", i, 1);
-		lth_dim full = lth_dim_mul(dims, lth_dim_sub(dims, in[i + 2], one), lth_dim_const(dims, out->stride[i]));
+		lth_dim full =
+			lth_dim_mul(dims, lth_dim_sub(dims, in[i + 2], one), lth_dim_const(dims, out->stride[i]));
 		full = lth_dim_add(dims, full, reach(dims, kernel[i], out->dilation[i]));
 		full = lth_dim_add(dims, full, lth_dim_const(dims, entry(node, "output_padding", i, 0)));
 		if (given || same) {
@@ -156,7 +158,8 @@ enum lth_code lth_window_fits(struct lth_infer *infer, const struct lth_window *
 	lth_dim zero = lth_dim_const(infer->dims, 0);
 	enum lth_code code = LTH_OK;
 	for (uint32_t i = 0; !code && i < window->spatial; i++)
-		code = lth_infer_require(infer, LTH_REL_LE, zero, window->out[i], "windows no larger than the padded input");
+		code = lth_infer_require(infer, LTH_REL_LE, zero, window->out[i],
+					 "windows no larger than the padded input");
 	return code;
 }
 
@@ -183,8 +186,8 @@ lth_sx lth_window_position(struct lth_sx_pool *pool, const struct lth_window *wi
 	return lth_safe_index(pool, position, extent);
 }
 
-lth_sx lth_window_transposed_position(struct lth_sx_pool *pool, const struct lth_window *window, uint32_t axis, lth_sx o,
-				  lth_sx k, lth_sx *inside)
+lth_sx lth_window_transposed_position(struct lth_sx_pool *pool, const struct lth_window *window, uint32_t axis,
+				      lth_sx o, lth_sx k, lth_sx *inside)
 {
 	lth_sx zero = lth_sx_int(pool, 0), stride = lth_sx_int(pool, window->stride[axis]);
 	lth_sx extent = lth_sx_dim(pool, window->in[axis]);

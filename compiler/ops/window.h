@@ -25,10 +25,10 @@ LTH_MUST_CHECK enum lth_code lth_window_fits(struct lth_infer *infer, const stru
 /* Input position along axis i for output o and kernel place k, and whether it is inside (LTH_SX_NONE: always). */
 lth_sx lth_window_position(struct lth_sx_pool *pool, const struct lth_window *window, uint32_t axis, lth_sx o, lth_sx k,
 			   lth_sx *inside);
-/* Where output o of the transpose takes tap k from: (o + begin - k * dilation) / stride, inside where that divides and lies
- * on the input. */
-lth_sx lth_window_transposed_position(struct lth_sx_pool *pool, const struct lth_window *window, uint32_t axis, lth_sx o,
-				      lth_sx k, lth_sx *inside);
+/* Where output o of the transpose takes tap k from: (o + begin - k * dilation) / stride, inside where that divides and
+ * lies on the input. */
+lth_sx lth_window_transposed_position(struct lth_sx_pool *pool, const struct lth_window *window, uint32_t axis,
+				      lth_sx o, lth_sx k, lth_sx *inside);
 /* kernel_shape as dimensions; false when absent. */
 bool lth_window_kernel(struct lth_graph *graph, const struct lth_node *node, lth_dim *out, uint32_t *out_count);
 

@@ -1,6 +1,6 @@
-/* Shape inference. Golden: the graphs of infer/ carry the types and guards that inference must find when they are erased.
- * Property: for random sizes, what was inferred with symbols, evaluated, is what is inferred with numbers. Refusals: each
- * names its node and the rule. Seeds: LATHE_SEED, else fixed. */
+/* Shape inference. Golden: the graphs of infer/ carry the types and guards that inference must find when they are
+ * erased. Property: for random sizes, what was inferred with symbols, evaluated, is what is inferred with numbers.
+ * Refusals: each names its node and the rule. Seeds: LATHE_SEED, else fixed. */
 #include "compiler/ops/op.h"
 #include "runtime/base/io.h"
 
@@ -130,7 +130,9 @@ static bool guards_hold(const struct lth_graph *graph, const int64_t *symbols)
 		const struct lth_guard *guard = &graph->guards[i];
 		ck_assert(lth_dim_eval(graph->dims, guard->a, symbols, &a));
 		ck_assert(lth_dim_eval(graph->dims, guard->b, symbols, &b));
-		bool holds = guard->relation == LTH_REL_EQ ? a == b : guard->relation == LTH_REL_LE ? a <= b : b % a == 0;
+		bool holds = guard->relation == LTH_REL_EQ   ? a == b
+			     : guard->relation == LTH_REL_LE ? a <= b
+							     : b % a == 0;
 		if (!holds)
 			return false;
 	}
@@ -166,7 +168,8 @@ static void check_property(const char *text, size_t size)
 			continue;
 		read_subject(text, size, &fixed);
 		make_static(&fixed, symbols);
-		ck_assert_msg(lth_infer_graph(fixed.graph, &fixed.diag) == LTH_OK, "%s\n%.*s", text_of(&fixed), (int)size, text);
+		ck_assert_msg(lth_infer_graph(fixed.graph, &fixed.diag) == LTH_OK, "%s\n%.*s", text_of(&fixed),
+			      (int)size, text);
 		for (lth_value_id id = 0; id < fixed.num_values; id++) {
 			const struct lth_type *a = &symbolic.graph->values[id].type, *b = &fixed.graph->values[id].type;
 			if (fixed.graph->values[id].def == LTH_DEF_DELETED)
@@ -243,7 +246,8 @@ static const struct {
 	 "node 'y' (Add): found 3 and 4, expected sizes that agree or are 1"},
 	{"input %a : f32[3]\ninput %b : f64[3]\n%y = Add(%a, %b) : f32[]\noutput %y\n", LTH_INVALID_GRAPH,
 	 "input 1 'b' is of type f64, unlike input 0"},
-	{"input %a : string[3]\n%y = Sqrt(%a) : f32[]\noutput %y\n", LTH_INVALID_GRAPH, "is of type string, expected float"},
+	{"input %a : string[3]\n%y = Sqrt(%a) : f32[]\noutput %y\n", LTH_INVALID_GRAPH,
+	 "is of type string, expected float"},
 	{"input %a : f32[3]\n%y = Softmax(%a) {axs: 0} : f32[]\noutput %y\n", LTH_INVALID_GRAPH,
 	 "unknown attribute 'axs', expected axis"},
 	{"input %a : f32[3]\n%y = Softmax(%a) {axis: \"0\"} : f32[]\noutput %y\n", LTH_INVALID_GRAPH,
@@ -254,24 +258,25 @@ static const struct {
 	{"input %a : f32[3]\n%y = Cast(%a) {to: 99} : f32[]\noutput %y\n", LTH_INVALID_GRAPH, "attribute 'to' is 99"},
 	{"input %a : f32[3]\n%y = Gelu(%a) {approximate: \"tan\"} : f32[]\noutput %y\n", LTH_INVALID_GRAPH,
 	 "attribute 'approximate' is 'tan', expected none,tanh"},
-	{"input %a : f32[3, 4]\nconst %s : i64[2] = [5, -1]\n%y = Reshape(%a, %s) : f32[]\noutput %y\n", LTH_INVALID_GRAPH,
-	 "found 5 and 12"},
+	{"input %a : f32[3, 4]\nconst %s : i64[2] = [5, -1]\n%y = Reshape(%a, %s) : f32[]\noutput %y\n",
+	 LTH_INVALID_GRAPH, "found 5 and 12"},
 	{"input %a : f32[3, 4]\ninput %b : f32[5, 6]\n%y = MatMul(%a, %b) : f32[]\noutput %y\n", LTH_INVALID_GRAPH,
 	 "4 and 5, expected as many columns"},
-	{"input %a : f32[1, 3, 8, 8]\ninput %w : f32[4, 2, 3, 3]\n%y = Conv(%a, %w) : f32[]\noutput %y\n", LTH_INVALID_GRAPH,
-	 "3 and 2, expected as many channels"},
-	{"input %a : f32[1, 3, 2, 2]\ninput %w : f32[4, 3, 5, 5]\n%y = Conv(%a, %w) : f32[]\noutput %y\n", LTH_INVALID_GRAPH,
-	 "windows no larger than the padded input"},
+	{"input %a : f32[1, 3, 8, 8]\ninput %w : f32[4, 2, 3, 3]\n%y = Conv(%a, %w) : f32[]\noutput %y\n",
+	 LTH_INVALID_GRAPH, "3 and 2, expected as many channels"},
+	{"input %a : f32[1, 3, 2, 2]\ninput %w : f32[4, 3, 5, 5]\n%y = Conv(%a, %w) : f32[]\noutput %y\n",
+	 LTH_INVALID_GRAPH, "windows no larger than the padded input"},
 	{"input %a : f32[5]\nconst %i : i64[1] = [5]\n%y = Gather(%a, %i) : f32[]\noutput %y\n", LTH_INVALID_GRAPH,
 	 "index 5, expected in [-5, 5)"},
 	{"input %a : f32[2, 3]\n%y = Transpose(%a) {perm: [0, 0]} : f32[]\noutput %y\n", LTH_INVALID_GRAPH,
 	 "perm names axis 0 twice"},
-	{"input %a : f32[2, 3]\ninput %b : f32[3, 4]\n%y = Einsum(%a, %b) {equation: \"ij,kl->im\"} : f32[]\noutput %y\n",
+	{"input %a : f32[2, 3]\ninput %b : f32[3, 4]\n%y = Einsum(%a, %b) {equation: \"ij,kl->im\"} : f32[]\noutput "
+	 "%y\n",
 	 LTH_INVALID_GRAPH, "an output subscript that no input has"},
 	{"input %a : f32[1, 3, 1]\ninput %k : i64[]\n%y = DFT(%a, _, %k) : f32[]\noutput %y\n", LTH_UNSUPPORTED,
 	 "input 2 'k' is not known at compile time"},
-	{"symbol n in [1, *]\ninput %a : f32[3]\ninput %s : i64[n]\n%y = Reshape(%a, %s) : f32[]\noutput %y\n", LTH_UNSUPPORTED,
-	 "make the number of its elements constant"},
+	{"symbol n in [1, *]\ninput %a : f32[3]\ninput %s : i64[n]\n%y = Reshape(%a, %s) : f32[]\noutput %y\n",
+	 LTH_UNSUPPORTED, "make the number of its elements constant"},
 	{"input %a : f32[*]\n%y = Relu(%a) : f32[]\noutput %y\n", LTH_UNSUPPORTED, "has no known rank"},
 };
 
