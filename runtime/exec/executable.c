@@ -141,12 +141,15 @@ static bool index_instrs(struct lathe_executable *x)
 	uint32_t blocks = 0, loops = 0;
 	x->guard_done = lth_arena_array(x->arena, program->num_instrs, sizeof(*x->guard_done));
 	x->planned = lth_arena_array(x->arena, program->num_storages, sizeof(*x->planned));
-	if (!x->guard_done || !x->planned)
+	x->allocated = lth_arena_array(x->arena, program->num_storages, sizeof(*x->allocated));
+	if (!x->guard_done || !x->planned || !x->allocated)
 		return false;
 	for (uint32_t i = 0; i < program->num_instrs; i++) {
 		const struct lth_instr *instr = &program->instrs[i];
 		x->max_tensors = instr->num_tensors > x->max_tensors ? instr->num_tensors : x->max_tensors;
 		x->max_ints = instr->num_ints > x->max_ints ? instr->num_ints : x->max_ints;
+		if (instr->op == LTH_INSTR_ALLOC)
+			x->allocated[instr->storage] = true;
 		if (instr->op == LTH_INSTR_GUARD)
 			x->guard_done[i] = blocks == 0 && x->shape_only[instr->ints[0]] &&
 					   x->shape_only[instr->ints[1]];

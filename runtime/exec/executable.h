@@ -40,6 +40,7 @@ struct lathe_executable {
 	bool has_data_symbols;
 	bool *guard_done; /* of each instruction: a GUARD that the signature has answered for all runs */
 	bool *planned;    /* of each storage: an orientation places it */
+	bool *allocated;  /* of each storage: some ALLOC begins it (passes leave storages behind that nothing uses) */
 	uint32_t max_tensors, max_ints; /* of an instruction */
 	uint32_t max_depth;             /* of nested loops */
 

@@ -92,7 +92,7 @@ static bool sum_storages(struct work *w, int64_t *out_naive, int64_t *out_bound)
 	for (uint32_t i = 0; i < program->num_storages; i++) {
 		const struct lth_storage *s = &program->storages[i];
 		int64_t bytes;
-		if (s->kind != LTH_STORAGE_ARENA)
+		if (s->kind != LTH_STORAGE_ARENA || !w->x->allocated[i])
 			continue;
 		if (!planned_bytes(w, i, &bytes) || !lth_add_i64(naive, bytes, &naive))
 			return false;

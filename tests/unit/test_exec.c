@@ -345,6 +345,7 @@ START_TEST(least_orientation_is_taken)
 	struct lathe_executable *executable = open_text(
 		"program \"o\" {\n symbol $n in [1, 1000] hint 8 input 0 axis 0\n e0 = $n * 4\n"
 		" storage s0 input 0 bytes e0\n storage s1 arena bytes e0\n storage s2 arena bytes 64\n"
+		" storage s3 \"left behind\" arena bytes 4096\n"
 		" tensor t0 f32[$n] in s0\n tensor t1 f32[$n] in s1\n input \"x\" t0\n output \"y\" t1\n"
 		" alloc s1\n alloc s2\n copy t1 from t0\n return\n"
 		" orientation {\n s1 base 0\n s2 base 0 over (s1)\n }\n"
