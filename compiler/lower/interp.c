@@ -258,9 +258,9 @@ static uint32_t run_block(const struct machine *m, uint32_t at)
 		const struct step *loop = &m->steps[step->first_target];
 		int64_t next;
 		bool more = !__builtin_add_overflow(number(loop->to), number(loop->c), &next) && next < number(loop->b);
-		if (more)
-			memcpy(loop->to, &next, sizeof(next));
 		assign(m, more ? step->first_target + 1 : at + 1, x->list, x->count);
+		if (more) /* after the carried values, one of which may be the index */
+			memcpy(loop->to, &next, sizeof(next));
 		return more ? step->first_target + 1 : at + 1;
 	}
 	case LTH_LOOP_IF:

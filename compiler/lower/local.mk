@@ -33,3 +33,4 @@ include compiler/lower/templates/local.mk
 	%D%/scalar.c %D%/scalars.def %D%/expr.h \
 	%D%/vmath.c %D%/vmath.h \
 	%D%/vmath64.c
+dist_doc_DATA += docs/LOOP-IR.md

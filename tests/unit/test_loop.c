@@ -247,6 +247,26 @@ START_TEST(the_interpreter_runs_text)
 }
 END_TEST
 
+START_TEST(a_loop_may_carry_its_index)
+{
+	struct lth_loop_fn *fn = parse("kernel (written i64) ints 1\n"
+				       "for %0:i64 = begin to end step 2 [%1:i64 = -1, %2:i64 = -2]\n"
+				       "endfor [%3:i64 = %2, %4:i64 = %0]\n"
+				       "store i64 p0, %3\n"
+				       "%5:ptr = offset i64 p0, 1\n"
+				       "store i64 %5, %4\n"
+				       "end\n");
+	int64_t out[2];
+	void *pointers[1] = {out};
+	struct lathe_kernel_call call = {.pointers = pointers};
+	struct lth_diag diag = {0};
+	int error;
+	ck_assert_int_eq((int)lth_loop_interpret(fn, &call, 10, 16, &error, &diag), LTH_OK);
+	ck_assert_int_eq(out[0], 12);
+	ck_assert_int_eq(out[1], 14);
+}
+END_TEST
+
 static const enum lth_dtype narrow_types[] = {
 	LTH_DTYPE_F16, LTH_DTYPE_BF16, LTH_DTYPE_F8E4M3, LTH_DTYPE_F8E4M3UZ, LTH_DTYPE_F8E5M2, LTH_DTYPE_F8E5M2UZ,
 	LTH_DTYPE_F8E8M0, LTH_DTYPE_F4E2M1,
@@ -343,6 +363,7 @@ int main(void)
 	tcase_add_test(tests, identities_fold_and_only_exact_ones);
 	tcase_add_test(tests, values_of_closed_blocks_are_not_found_again);
 	tcase_add_test(tests, the_interpreter_runs_text);
+	tcase_add_test(tests, a_loop_may_carry_its_index);
 	tcase_add_test(tests, narrow_floats_round_to_the_nearest);
 	tcase_add_test(tests, scalar_rules);
 	SRunner *runner = srunner_create(suite);
