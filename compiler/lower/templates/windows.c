@@ -92,6 +92,32 @@ static void place_pixels(struct lth_windows *w, lth_lv image, lth_lv y0, lth_lv 
 	}
 }
 
+/* Prefetches what the next tile of the row will need for the first time: of the input rows that no tile above has read,
+ * the columns behind this tile's, which lie one after the other, and its outputs. A call a block of channels, each
+ * fetching its share. */
+static void fetch_ahead(struct lth_windows *w, lth_lv n, lth_lv image, lth_lv y, lth_lv x, lth_lv channel)
+{
+	struct lth_loop_fn *fn = w->emit->fn;
+	const struct lth_epilogue *epilogue = w->emit->epilogue;
+	int64_t rows = reach(&w->y, w->tile_y), columns = (int64_t)w->tile_x * w->x_axis.stride;
+	int64_t first = rows - w->tile_y * w->y.stride, line = 64 / (lth_dtype_bits(w->x.memory) / 8);
+	lth_lv y0 = t_sub(fn, t_mul_const(fn, y, w->y.stride), w->y_pad);
+	lth_lv x0 = t_add_const(fn, t_sub(fn, t_mul_const(fn, x, w->x_axis.stride), w->x_pad), reach(&w->x_axis, w->tile_x));
+	for (int64_t iy = first < 0 ? 0 : first; iy < rows; iy++) {
+		lth_lv at = t_add(fn, t_mul(fn, t_add_const(fn, y0, iy), w->y_step), t_mul(fn, x0, w->x_step));
+		lth_lv row = lth_loop_offset(fn, image, t_add(fn, at, t_mul_const(fn, channel, columns)), w->x.memory);
+		for (int64_t element = 0; element < columns * w->lanes; element += line)
+			lth_loop_prefetch(fn, lth_loop_offset(fn, row, lth_loop_i64(fn, element), w->x.memory), false);
+	}
+	for (unsigned i = 0; epilogue->prefetch && i < w->tile_y * w->tile_x; i++) {
+		lth_lv next_x = t_add_const(fn, x, w->tile_x + i % w->tile_x), next_y = t_add_const(fn, y, i / w->tile_x);
+		lth_lv index[4] = {n, channel, next_y, next_x};
+		if (w->one_dimension)
+			index[2] = next_x;
+		epilogue->prefetch(epilogue->context, 0, index);
+	}
+}
+
 static lth_lv load_pixel(struct lth_windows *w, lth_lv pixel, lth_lv channel, lth_lv mask)
 {
 	struct lth_loop_fn *fn = w->emit->fn;
@@ -195,6 +221,8 @@ static void emit_tile(struct lth_windows *w, lth_lv n, lth_lv image, lth_lv y, l
 	lth_lv channel = lth_loop_for(fn, lth_loop_i64(fn, 0), w->num_channels, w->lanes, NULL, 0, NULL);
 	if (lth_dim_known_factor(w->emit->dims, w->channels) % w->lanes)
 		mask = lth_loop_mask(fn, t_sub(fn, w->num_channels, channel), w->lanes);
+	if (w->streams)
+		fetch_ahead(w, n, image, y, x, channel);
 	for (unsigned i = 0; i < count; i++)
 		acc[i] = start_value(w, w->lanes);
 	reduce_tile(w, pixels, channel, mask, acc);
@@ -248,11 +276,20 @@ static void write_neutral(struct lth_windows *w)
 					  lth_dim_const(dims, lth_dtype_bits(w->x.memory) / 8)));
 }
 
+static bool exceeds_cache(struct lth_windows *w)
+{
+	struct lth_dims *dims = w->emit->dims;
+	int64_t pixels = lth_t_likely(dims, w->y.in) * lth_t_likely(dims, w->x_axis.in) +
+			 lth_t_likely(dims, w->y.out) * lth_t_likely(dims, w->x_axis.out);
+	return pixels * lth_t_likely(dims, w->channels) * (lth_dtype_bits(w->x.memory) / 8) > 4 * w->emit->machine->l2_bytes;
+}
+
 void lth_windows_emit(struct lth_windows *w)
 {
 	struct lth_emit *emit = w->emit;
 	struct lth_dims *dims = emit->dims;
 	struct lth_loop_fn *fn = emit->fn;
+	w->streams = exceeds_cache(w);
 	read_params(w);
 	write_neutral(w);
 	lth_dim tile_rows = lth_dim_ceildiv(dims, w->y.out, lth_dim_const(dims, w->tile_y));

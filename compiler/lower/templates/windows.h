@@ -33,6 +33,7 @@ struct lth_windows {
 	lth_lv (*finish)(struct lth_windows *windows, lth_lv y, lth_lv x, lth_lv value);
 	void *context;
 	/* While emitting: */
+	bool streams;           /* input and output do not stay in the cache: fetch ahead */
 	lth_lv y_in, x_in, y_out, x_out, y_pad, x_pad, y_step, x_step, num_channels, neutral, buffer;
 };
 
