@@ -1,8 +1,10 @@
 /* What this build can do, from the tables. */
 #include "compiler/driver/variant.h"
 
+#include "compiler/emit/emit.h"
 #include "compiler/ops/op.h"
 #include "config.h"
+#include "runtime/base/io.h"
 #include "runtime/base/sha256.h"
 
 #include <stdlib.h>
@@ -63,21 +65,36 @@ json_t *lth_describe_words(void)
 	return json_pack("{s:o, s:o}", "passes", passes, "targets", targets);
 }
 
+/* The build's identity: its own program file and the runtime it links, so that no cached answer outlives a change. */
+static void build_digest(char out_digest[LTH_DIGEST_TEXT])
+{
+	char paths[3][4096] = {"/proc/self/exe"};
+	lth_emit_runtime_file("rt-so.o", paths[1], sizeof(paths[1]));
+	lth_emit_runtime_file("rt-exe.o", paths[2], sizeof(paths[2]));
+	struct lth_sha256 *hash = lth_sha256_create();
+	out_digest[0] = 0;
+	for (int i = 0; hash && i < 3; i++) {
+		struct lth_diag ignored = {0};
+		char *data;
+		size_t size;
+		if (lth_read_file(paths[i], 0, &data, &size, &ignored) != LTH_OK)
+			continue;
+		lth_sha256_update(hash, data, size);
+		free(data);
+	}
+	if (hash)
+		lth_sha256_finish(&hash, out_digest);
+}
+
 json_t *lth_describe(void)
 {
 	json_t *out = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "version", PACKAGE_VERSION, "llvm",
 				lth_codegen_llvm_version(), "passes", describe_passes(), "ops", describe_ops(),
 				"targets", describe_targets(), "options", lth_options_describe(), "problems",
 				describe_problems());
-	/* the build's identity: what it says of itself */
 	char digest[LTH_DIGEST_TEXT];
-	char *text = out ? json_dumps(out, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
-	if (!text) {
-		json_decref(out);
-		return NULL;
-	}
-	lth_sha256_text(text, strlen(text), digest);
-	json_object_set_new(out, "build", json_string(digest));
-	free(text);
+	build_digest(digest);
+	if (out)
+		json_object_set_new(out, "build", json_string(digest));
 	return out;
 }
