@@ -1,44 +1,12 @@
-/* Jobs and their states. See jobs.h. */
-#include "daemon/jobs.h"
-#include "daemon/publish.h"
-#include "daemon/quarantine.h"
+/* Jobs: records, those who wait for them, deadlines, ends. See jobs.h and jobs_internal.h. */
+#include "daemon/jobs_internal.h"
 #include "runtime/base/io.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
-
-enum { MAX_ATTEMPTS = 2, HISTORY = 1024, PENALTIES = 32 };
-/* What a compile takes besides a multiple of its model: measured on the models of the tests, with room. */
-static const uint64_t BASE_BYTES = 192u << 20, MODEL_FACTOR = 5;
-
-struct lth_jobs {
-	uv_loop_t *loop;
-	const struct lth_config *config;
-	struct lth_store *store;
-	struct lth_answers *answers;
-	struct lth_metrics *metrics;
-	const struct lth_log *log;
-	struct lth_pool *pool;
-	struct lth_job *oldest, *newest;
-	unsigned num_jobs, queued, running;
-	uint64_t running_bytes; /* predicted */
-	uint64_t mean_job_ns;   /* moving average, for Retry-After */
-	uv_timer_t timer;       /* the earliest deadline */
-	bool draining, closing;
-	struct {
-		uint64_t model_hash, peak_bytes;
-	} history[HISTORY];     /* measured peaks by model, direct-mapped */
-	char last_client[64];   /* whose job started last */
-	struct {
-		char client[64];
-		unsigned score;
-		uint64_t since_ns;
-	} penalties[PENALTIES]; /* of clients whose jobs killed workers */
-};
 
 const char *lth_job_state_name(enum lth_job_state state)
 {
@@ -58,7 +26,7 @@ bool lth_job_ended(const struct lth_job *job)
 }
 
 /* --- events and waiters */
-static void add_event(struct lth_job *job, const char *name, const char *stage)
+void lth_jobs_add_event(struct lth_job *job, const char *name, const char *stage)
 {
 	if (job->num_events >= LTH_JOB_EVENTS)
 		return;
@@ -100,9 +68,7 @@ static void unlink_waiter(struct lth_waiter *waiter)
 }
 
 /* --- life and death of the record */
-static void set_deadline_timer(struct lth_jobs *jobs);
-
-static void release_inputs(struct lth_job *job)
+void lth_jobs_release_inputs(struct lth_job *job)
 {
 	for (size_t i = 0; i < job->task.num_files; i++)
 		close(job->file_fds[i]);
@@ -127,7 +93,7 @@ static void destroy_job(struct lth_jobs *jobs, struct lth_job *job)
 	else
 		jobs->oldest = job->next;
 	jobs->num_jobs--;
-	release_inputs(job);
+	lth_jobs_release_inputs(job);
 	if (job->spec.payload_fd >= 0)
 		close(job->spec.payload_fd);
 	json_decref(job->spec.files);
@@ -184,7 +150,7 @@ struct lth_job *lth_jobs_adopt(struct lth_jobs *jobs, const char *id)
 }
 
 /* --- the end of a job */
-static void count_states(struct lth_jobs *jobs)
+void lth_jobs_count(struct lth_jobs *jobs)
 {
 	jobs->metrics->values[LTH_METRIC_JOBS_QUEUED] = jobs->queued;
 	jobs->metrics->values[LTH_METRIC_JOBS_RUNNING] = jobs->running;
@@ -296,7 +262,7 @@ void lth_jobs_give_handle(struct lth_jobs *jobs, struct lth_job *job)
 
 /* DONE when the job has an answer, else FAILED with its diag. Leaves the counts of the state it was in. Those who wait
  * hear of it once a durable job's record is on disk. */
-static void finish(struct lth_jobs *jobs, struct lth_job *job)
+void lth_jobs_finish(struct lth_jobs *jobs, struct lth_job *job)
 {
 	jobs->queued -= job->state == LTH_STATE_QUEUED;
 	if (job->state == LTH_STATE_RUNNING || job->state == LTH_STATE_PUBLISHING) {
@@ -311,15 +277,15 @@ static void finish(struct lth_jobs *jobs, struct lth_job *job)
 	jobs->metrics->values[job->answer			    ? LTH_METRIC_JOBS_DONE
 			      : job->diag.code == LTH_CANCELLED ? LTH_METRIC_JOBS_CANCELLED
 								: LTH_METRIC_JOBS_FAILED]++;
-	count_states(jobs);
-	release_inputs(job);
+	lth_jobs_count(jobs);
+	lth_jobs_release_inputs(job);
 	if (job->answer)
 		snprintf(job->answer_digest, sizeof(job->answer_digest), "%s",
 			 job->answer->digest[0] ? job->answer->digest : job->answer->plan_digest);
 	log_end(jobs, job);
-	add_event(job, lth_job_state_name(job->state), NULL);
+	lth_jobs_add_event(job, lth_job_state_name(job->state), NULL);
 	if (!jobs->closing)
-		set_deadline_timer(jobs);
+		lth_jobs_set_timer(jobs);
 	if (job->durable && !jobs->closing) /* a job cut off by the end of the daemon is for its next life */
 		save(jobs, job);
 	else
@@ -337,7 +303,7 @@ void lth_jobs_cancel(struct lth_jobs *jobs, struct lth_job *job, const char *why
 	if (job->state == LTH_STATE_RUNNING)
 		lth_pool_abandon(jobs->pool, &job->task);
 	lth_diag_fail(&job->diag, LTH_CANCELLED, job->stage[0] ? job->stage : "queue", NULL, NULL, "%s", why);
-	finish(jobs, job);
+	lth_jobs_finish(jobs, job);
 	lth_jobs_schedule(jobs);
 }
 
@@ -369,13 +335,13 @@ static void on_deadline(uv_timer_t *timer)
 		jobs->metrics->values[LTH_METRIC_WORKERS_DEADLINE] += job->state == LTH_STATE_RUNNING;
 		if (job->state == LTH_STATE_RUNNING)
 			lth_pool_abandon(jobs->pool, &job->task);
-		finish(jobs, job);
+		lth_jobs_finish(jobs, job);
 	}
-	set_deadline_timer(jobs);
+	lth_jobs_set_timer(jobs);
 	lth_jobs_schedule(jobs);
 }
 
-static void set_deadline_timer(struct lth_jobs *jobs)
+void lth_jobs_set_timer(struct lth_jobs *jobs)
 {
 	uint64_t earliest = UINT64_MAX, now = lth_now_ns();
 	for (const struct lth_job *job = jobs->oldest; job; job = job->next)
@@ -385,54 +351,6 @@ static void set_deadline_timer(struct lth_jobs *jobs)
 		uv_timer_stop(&jobs->timer);
 	else
 		uv_timer_start(&jobs->timer, on_deadline, earliest > now ? (earliest - now) / 1000000 + 1 : 0, 0);
-}
-
-/* --- admission */
-static uint64_t *history_of(struct lth_jobs *jobs, const char *model, uint64_t *out_hash)
-{
-	char part[17];
-	snprintf(part, sizeof(part), "%.16s", model + 7);
-	*out_hash = strtoull(part, NULL, 16) | 1;
-	return &jobs->history[*out_hash % HISTORY].peak_bytes;
-}
-
-static uint64_t predict_bytes(struct lth_jobs *jobs, const struct lth_job_spec *spec)
-{
-	uint64_t limit = jobs->config->worker_memory_bytes, hash, predicted;
-	const uint64_t *known = spec->kind == LTH_JOB_COMPILE ? history_of(jobs, spec->model, &hash) : NULL;
-	if (known && *known && jobs->history[hash % HISTORY].model_hash == hash)
-		predicted = *known + *known / 4;
-	else if (__builtin_mul_overflow(spec->payload_bytes, MODEL_FACTOR, &predicted) ||
-		 __builtin_add_overflow(predicted, BASE_BYTES, &predicted))
-		predicted = UINT64_MAX;
-	return limit && predicted > limit ? limit : predicted; /* a worker cannot take more than its limit */
-}
-
-static enum lth_code admit(struct lth_jobs *jobs, const struct lth_job_spec *spec, uint64_t predicted, struct lth_diag *diag)
-{
-	if (jobs->draining)
-		return lth_diag_fail(diag, LTH_BUSY, "queue", NULL, "try again", "a daemon that is shutting down");
-	if (predicted > jobs->config->memory_budget_bytes) {
-		jobs->metrics->values[LTH_METRIC_JOBS_REFUSED]++;
-		return lth_diag_fail(diag, LTH_LIMIT_EXCEEDED, "memory", NULL, "raise lathed's memory-budget-bytes",
-				     "a job predicted to take %llu bytes, more than the budget of %llu",
-				     (unsigned long long)predicted,
-				     (unsigned long long)jobs->config->memory_budget_bytes);
-	}
-	if (jobs->queued >= jobs->config->queue_limit) {
-		jobs->metrics->values[LTH_METRIC_JOBS_REFUSED]++;
-		return lth_diag_fail(diag, LTH_BUSY, "queue", NULL, "try again after the time in Retry-After",
-				     "%u jobs that wait, as many as are allowed", jobs->queued);
-	}
-	uint64_t most = jobs->config->client_jobs, own = 0;
-	for (const struct lth_job *job = jobs->oldest; most && job; job = job->next)
-		own += !lth_job_ended(job) && strcmp(job->spec.client, spec->client) == 0;
-	if (most && own >= most) {
-		jobs->metrics->values[LTH_METRIC_JOBS_REFUSED]++;
-		return lth_diag_fail(diag, LTH_QUOTA, spec->client, NULL, "wait for some of them to end",
-				     "%llu jobs of this client in flight, as many as are allowed", (unsigned long long)own);
-	}
-	return LTH_OK;
 }
 
 /* --- submitting */
@@ -456,14 +374,14 @@ static struct lth_job *in_flight(struct lth_jobs *jobs, const char *key)
 void lth_jobs_requeue(struct lth_jobs *jobs, struct lth_job *job)
 {
 	job->state = LTH_STATE_QUEUED;
-	job->predicted_bytes = predict_bytes(jobs, &job->spec);
+	job->predicted_bytes = lth_jobs_predict(jobs, &job->spec);
 	if (job->predicted_bytes > jobs->config->memory_budget_bytes)
 		job->predicted_bytes = jobs->config->memory_budget_bytes; /* accepted under a larger one: it runs alone */
 	job->deadline_ns = lth_now_ns() + job->spec.timeout_ms * 1000000;
 	jobs->queued++;
-	count_states(jobs);
-	add_event(job, "queued", NULL);
-	set_deadline_timer(jobs);
+	lth_jobs_count(jobs);
+	lth_jobs_add_event(job, "queued", NULL);
+	lth_jobs_set_timer(jobs);
 }
 
 enum lth_code lth_jobs_submit(struct lth_jobs *jobs, struct lth_job_spec *spec, struct lth_job **out_job, bool *out_joined,
@@ -476,7 +394,7 @@ enum lth_code lth_jobs_submit(struct lth_jobs *jobs, struct lth_job_spec *spec, 
 		if (deadline > job->deadline_ns) { /* the more patient client decides */
 			job->deadline_ns = deadline;
 			job->spec.timeout_ms = spec->timeout_ms;
-			set_deadline_timer(jobs);
+			lth_jobs_set_timer(jobs);
 		}
 		if (spec->priority > job->spec.priority)
 			job->spec.priority = spec->priority;
@@ -486,8 +404,8 @@ enum lth_code lth_jobs_submit(struct lth_jobs *jobs, struct lth_job_spec *spec, 
 		*out_joined = true;
 		return LTH_OK;
 	}
-	uint64_t predicted = predict_bytes(jobs, spec);
-	enum lth_code code = admit(jobs, spec, predicted, diag);
+	uint64_t predicted = lth_jobs_predict(jobs, spec);
+	enum lth_code code = lth_jobs_admit(jobs, spec, predicted, diag);
 	random_id(id);
 	if (code == LTH_OK && !(job = lth_jobs_adopt(jobs, id)))
 		code = lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "queue", NULL, NULL, "a job");
@@ -502,254 +420,6 @@ enum lth_code lth_jobs_submit(struct lth_jobs *jobs, struct lth_job_spec *spec, 
 	*out_job = job;
 	*out_joined = false;
 	return LTH_OK;
-}
-
-/* --- running */
-static enum lth_code open_inputs(struct lth_jobs *jobs, struct lth_job *job, struct lth_diag *diag)
-{
-	uint64_t size;
-	const char *name;
-	json_t *digest;
-	size_t count = json_object_size(job->spec.files);
-	job->file_fds = calloc(count + 1, sizeof(*job->file_fds));
-	job->file_names = calloc(count + 1, sizeof(*job->file_names));
-	if (!job->file_fds || !job->file_names)
-		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "files", NULL, NULL, "%zu files", count);
-	job->payload_fd = job->spec.payload_fd >= 0 ? dup(job->spec.payload_fd)
-						    : lth_store_open_blob(jobs->store, job->spec.model, &size);
-	if (job->payload_fd < 0)
-		return lth_diag_fail(diag, LTH_MISSING_BLOB, job->spec.model, NULL, "PUT it to /v1/blobs again",
-				     "no such blob any more");
-	json_object_foreach(job->spec.files, name, digest) {
-		int fd = lth_store_open_blob(jobs->store, json_string_value(digest), &size);
-		if (fd < 0)
-			return lth_diag_fail(diag, LTH_MISSING_BLOB, json_string_value(digest), NULL,
-					     "PUT it to /v1/blobs again", "no such blob any more");
-		job->file_fds[job->task.num_files] = fd;
-		job->file_names[job->task.num_files++] = name;
-	}
-	return LTH_OK;
-}
-
-/* Hands a queued job to a worker. LTH_BUSY leaves it queued. */
-static enum lth_code start(struct lth_jobs *jobs, struct lth_job *job, struct lth_diag *diag)
-{
-	enum lth_code code = open_inputs(jobs, job, diag);
-	if (code != LTH_OK)
-		return code;
-	uint64_t now = lth_now_ns();
-	job->task = (struct lth_task){
-		.job_id = job->id,
-		.owner = job,
-		.kind = lth_job_kind_name(job->spec.kind),
-		.options = job->spec.options,
-		.payload_fd = job->payload_fd,
-		.model_is_json = job->spec.model_is_json,
-		.csv = job->spec.csv,
-		.file_names = job->file_names,
-		.file_fds = job->file_fds,
-		.num_files = job->task.num_files,
-		.cpu_seconds = job->spec.timeout_ms / 1000 * jobs->config->worker_threads + 1,
-	};
-	code = lth_pool_start(jobs->pool, &job->task, diag);
-	if (code != LTH_OK)
-		return code;
-	job->state = LTH_STATE_RUNNING;
-	job->attempts++;
-	job->started_ns = now;
-	job->stage[0] = 0;
-	jobs->queued--;
-	jobs->running++;
-	jobs->running_bytes += job->predicted_bytes;
-	count_states(jobs);
-	snprintf(jobs->last_client, sizeof(jobs->last_client), "%s", job->spec.client);
-	lth_metrics_time(jobs->metrics, LTH_HISTOGRAM_QUEUE, now - job->created_ns);
-	lth_log_event(jobs->log, LTH_LOG_DEBUG, job->id, "job-started", "client", job->spec.client, NULL);
-	add_event(job, "started", NULL);
-	return LTH_OK;
-}
-
-/* --- penalties: a client whose jobs keep killing workers waits behind all others of its priority. The first is forgiven at
- * once, each further one after a while. */
-static const uint64_t FORGIVEN_NS = 300000000000; /* five minutes */
-
-static unsigned penalty_of(struct lth_jobs *jobs, const char *client)
-{
-	uint64_t now = lth_now_ns();
-	for (int i = 0; i < PENALTIES; i++) {
-		if (!jobs->penalties[i].score || strcmp(jobs->penalties[i].client, client) != 0)
-			continue;
-		uint64_t forgiven = (now - jobs->penalties[i].since_ns) / FORGIVEN_NS;
-		return forgiven < jobs->penalties[i].score ? jobs->penalties[i].score - (unsigned)forgiven : 0;
-	}
-	return 0;
-}
-
-static bool keeps_crashing(struct lth_jobs *jobs, const char *client)
-{
-	return penalty_of(jobs, client) > 1;
-}
-
-static void punish(struct lth_jobs *jobs, const char *client)
-{
-	int slot = 0; /* the client's own, else the one that is the oldest */
-	for (int i = 0; i < PENALTIES; i++) {
-		if (jobs->penalties[i].score && strcmp(jobs->penalties[i].client, client) == 0) {
-			slot = i;
-			break;
-		}
-		if (jobs->penalties[i].since_ns < jobs->penalties[slot].since_ns)
-			slot = i;
-	}
-	unsigned score = penalty_of(jobs, client) + 1;
-	snprintf(jobs->penalties[slot].client, sizeof(jobs->penalties[slot].client), "%s", client);
-	jobs->penalties[slot].score = score;
-	jobs->penalties[slot].since_ns = lth_now_ns();
-}
-
-enum { MOST_RUNNING = 256 };
-
-static unsigned list_running(const struct lth_jobs *jobs, const struct lth_job **out_list)
-{
-	unsigned count = 0;
-	for (const struct lth_job *job = jobs->newest; job && count < MOST_RUNNING && count < jobs->running; job = job->previous)
-		if (job->state == LTH_STATE_RUNNING || job->state == LTH_STATE_PUBLISHING)
-			out_list[count++] = job;
-	return count;
-}
-
-/* The next to run: highest priority; then the client with the fewest jobs running, not the one served last; then the
- * oldest. A job whose memory does not fit now holds back those behind it of no higher priority: it would starve. */
-static struct lth_job *next_queued(struct lth_jobs *jobs)
-{
-	struct lth_job *best = NULL;
-	const struct lth_job *running[MOST_RUNNING];
-	unsigned best_load = 0, num_running = list_running(jobs, running);
-	for (struct lth_job *job = jobs->oldest; job; job = job->next) {
-		if (job->state != LTH_STATE_QUEUED)
-			continue;
-		unsigned load = (strcmp(job->spec.client, jobs->last_client) == 0) +
-				(keeps_crashing(jobs, job->spec.client) ? 4 * MOST_RUNNING : 0);
-		for (unsigned i = 0; i < num_running; i++)
-			load += 2 * (strcmp(job->spec.client, running[i]->spec.client) == 0);
-		if (!best || job->spec.priority > best->spec.priority ||
-		    (job->spec.priority == best->spec.priority && load < best_load)) {
-			best = job;
-			best_load = load;
-		}
-	}
-	if (best && jobs->running && best->predicted_bytes > jobs->config->memory_budget_bytes - jobs->running_bytes)
-		return NULL;
-	return best;
-}
-
-void lth_jobs_schedule(struct lth_jobs *jobs)
-{
-	struct lth_job *job;
-	while (!jobs->closing && jobs->queued && lth_pool_has_room(jobs->pool) && (job = next_queued(jobs)) != NULL) {
-		struct lth_diag diag = {0};
-		enum lth_code code = start(jobs, job, &diag);
-		if (code == LTH_BUSY) {
-			release_inputs(job); /* that worker has just died: the next one will do */
-			continue;
-		}
-		if (code != LTH_OK) {
-			job->diag = diag;
-			finish(jobs, job);
-		}
-	}
-}
-
-void lth_jobs_on_stage(struct lth_jobs *jobs, struct lth_task *task, const char *stage)
-{
-	struct lth_job *job = task->owner;
-	(void)jobs;
-	snprintf(job->stage, sizeof(job->stage), "%s", stage);
-	add_event(job, "stage", stage);
-}
-
-struct published {
-	struct lth_jobs *jobs;
-	struct lth_job *job;
-};
-
-static void on_published(void *context, struct lth_answer *answer, const struct lth_diag *diag)
-{
-	struct published *published = context;
-	struct lth_jobs *jobs = published->jobs;
-	struct lth_job *job = published->job;
-	free(published);
-	job->answer = answer;
-	job->diag = *diag;
-	if (answer && answer->digest[0]) {
-		uint64_t hash, *peak = history_of(jobs, job->spec.model, &hash);
-		*peak = answer->peak_bytes;
-		jobs->history[hash % HISTORY].model_hash = hash;
-		lth_quarantine_release(jobs->store, job->spec.key);
-		if (answer->cacheable)
-			lth_answers_keep(jobs->answers, job->spec.key, answer);
-	}
-	jobs->metrics->values[LTH_METRIC_STORE_BYTES] = atomic_load(&jobs->store->bytes);
-	finish(jobs, job);
-	lth_jobs_schedule(jobs);
-}
-
-static void publish(struct lth_jobs *jobs, struct lth_job *job, struct lth_outcome *outcome)
-{
-	struct lth_publish publish = {
-		.store = jobs->store,
-		.bundle_fd = outcome->bundle_fd,
-		.index_offset = outcome->index_offset,
-		.index_bytes = outcome->index_bytes,
-		.queue_ms = (double)(job->started_ns - job->created_ns) * 1e-6,
-		.on_published = on_published,
-	};
-	struct published *published = calloc(1, sizeof(*published));
-	memcpy(publish.key, job->spec.key, sizeof(publish.key));
-	memcpy(publish.model, job->spec.model, sizeof(publish.model));
-	publish.keep_plan = job->spec.kind != LTH_JOB_COMPILE && job->spec.model[0]; /* its body is a blob: it may outlive us */
-	publish.context = published;
-	job->state = LTH_STATE_PUBLISHING;
-	if (published)
-		*published = (struct published){jobs, job};
-	if (published && lth_publish_begin(jobs->loop, &publish))
-		return;
-	free(published);
-	close(outcome->bundle_fd);
-	lth_diag_fail(&job->diag, LTH_OUT_OF_MEMORY, "publishing", NULL, NULL, "no memory to publish");
-	finish(jobs, job);
-}
-
-void lth_jobs_on_outcome(struct lth_jobs *jobs, struct lth_task *task, struct lth_outcome *outcome)
-{
-	struct lth_job *job = task->owner;
-	if (outcome->diag.code == LTH_OK) {
-		publish(jobs, job, outcome);
-		return;
-	}
-	if (outcome->crashed && job->attempts < MAX_ATTEMPTS && !jobs->draining) {
-		jobs->metrics->values[LTH_METRIC_JOBS_RETRIED]++;
-		jobs->running--;
-		jobs->running_bytes -= job->predicted_bytes;
-		jobs->queued++;
-		job->state = LTH_STATE_QUEUED;
-		release_inputs(job);
-		count_states(jobs);
-		add_event(job, "retry", outcome->stage);
-		lth_jobs_schedule(jobs);
-		return;
-	}
-	job->diag = outcome->diag;
-	job->signal = outcome->signal;
-	if (outcome->stage[0])
-		snprintf(job->stage, sizeof(job->stage), "%s", outcome->stage);
-	if (outcome->crashed && job->spec.kind == LTH_JOB_COMPILE && job->attempts >= MAX_ATTEMPTS) {
-		jobs->metrics->values[LTH_METRIC_JOBS_QUARANTINED]++;
-		punish(jobs, job->spec.client);
-		lth_quarantine_add(jobs->loop, jobs->store, jobs->log, job);
-	}
-	finish(jobs, job);
-	lth_jobs_schedule(jobs);
 }
 
 /* --- looking */

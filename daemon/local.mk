@@ -9,7 +9,7 @@ noinst_LIBRARIES += %D%/libdaemon.a
 	%D%/embedded.h \
 	%D%/evict.c \
 	%D%/http.h \
-	%D%/jobs.c %D%/jobs.h \
+	%D%/jobs.c %D%/jobs.h %D%/jobs_internal.h \
 	%D%/listen.c \
 	%D%/metrics.c %D%/metrics.def %D%/metrics.h \
 	%D%/negotiate.c %D%/negotiate.h \
@@ -26,6 +26,8 @@ noinst_LIBRARIES += %D%/libdaemon.a
 	%D%/route_plan.c \
 	%D%/route_store.c \
 	%D%/routes.c %D%/routes.def \
+	%D%/run.c \
+	%D%/schedule.c \
 	%D%/server.c %D%/server.h \
 	%D%/spool.c \
 	%D%/store.c %D%/store.h \

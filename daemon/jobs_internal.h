@@ -1,0 +1,53 @@
+/* What jobs.c (records, waiters, ends), run.c (from the queue through a worker into the store) and schedule.c (admission,
+ * whose turn it is) share. Thread rule: loop thread. */
+#ifndef LTH_DAEMON_JOBS_INTERNAL_H
+#define LTH_DAEMON_JOBS_INTERNAL_H
+
+#include "daemon/jobs.h"
+
+enum { LTH_JOBS_HISTORY = 1024, LTH_JOBS_PENALTIES = 32 };
+
+struct lth_jobs {
+	uv_loop_t *loop;
+	const struct lth_config *config;
+	struct lth_store *store;
+	struct lth_answers *answers;
+	struct lth_metrics *metrics;
+	const struct lth_log *log;
+	struct lth_pool *pool;
+	struct lth_job *oldest, *newest;
+	unsigned num_jobs, queued, running;
+	uint64_t running_bytes; /* predicted */
+	uint64_t mean_job_ns;   /* moving average, for Retry-After */
+	uv_timer_t timer;       /* the earliest deadline */
+	bool draining, closing;
+	struct {
+		uint64_t model_hash, peak_bytes;
+	} history[LTH_JOBS_HISTORY];     /* measured peaks by model, direct-mapped */
+	char last_client[64];   /* whose job started last */
+	struct {
+		char client[64];
+		unsigned score;
+		uint64_t since_ns;
+	} penalties[LTH_JOBS_PENALTIES]; /* of clients whose jobs killed workers */
+};
+
+/* --- jobs.c */
+void lth_jobs_add_event(struct lth_job *job, const char *name, const char *stage);
+/* DONE when the job has an answer, else FAILED with its diag. Leaves the counts of the state it was in. Those who wait
+ * hear of it once a durable job's record is on disk. */
+void lth_jobs_finish(struct lth_jobs *jobs, struct lth_job *job);
+void lth_jobs_count(struct lth_jobs *jobs); /* into the metrics */
+void lth_jobs_set_timer(struct lth_jobs *jobs);
+void lth_jobs_release_inputs(struct lth_job *job);
+
+/* --- schedule.c */
+/* The memory a job is charged with: what this model took before, else a multiple of its bytes; at most a worker's limit. */
+uint64_t lth_jobs_predict(struct lth_jobs *jobs, const struct lth_job_spec *spec);
+void lth_jobs_note_peak(struct lth_jobs *jobs, const char *model, uint64_t peak_bytes);
+LTH_MUST_CHECK enum lth_code lth_jobs_admit(struct lth_jobs *jobs, const struct lth_job_spec *spec, uint64_t predicted,
+					    struct lth_diag *diag);
+struct lth_job *lth_jobs_next(struct lth_jobs *jobs); /* NULL: nobody, or what is next has to wait for memory */
+void lth_jobs_punish(struct lth_jobs *jobs, const char *client);
+
+#endif

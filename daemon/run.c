@@ -1,0 +1,182 @@
+/* Jobs from the queue through a worker into the store. See jobs_internal.h. */
+#include "daemon/jobs_internal.h"
+#include "daemon/publish.h"
+#include "daemon/quarantine.h"
+#include "runtime/base/io.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_ATTEMPTS = 2 };
+
+static enum lth_code open_inputs(struct lth_jobs *jobs, struct lth_job *job, struct lth_diag *diag)
+{
+	uint64_t size;
+	const char *name;
+	json_t *digest;
+	size_t count = json_object_size(job->spec.files);
+	job->file_fds = calloc(count + 1, sizeof(*job->file_fds));
+	job->file_names = calloc(count + 1, sizeof(*job->file_names));
+	if (!job->file_fds || !job->file_names)
+		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "files", NULL, NULL, "%zu files", count);
+	job->payload_fd = job->spec.payload_fd >= 0 ? dup(job->spec.payload_fd)
+						    : lth_store_open_blob(jobs->store, job->spec.model, &size);
+	if (job->payload_fd < 0)
+		return lth_diag_fail(diag, LTH_MISSING_BLOB, job->spec.model, NULL, "PUT it to /v1/blobs again",
+				     "no such blob any more");
+	json_object_foreach(job->spec.files, name, digest) {
+		int fd = lth_store_open_blob(jobs->store, json_string_value(digest), &size);
+		if (fd < 0)
+			return lth_diag_fail(diag, LTH_MISSING_BLOB, json_string_value(digest), NULL,
+					     "PUT it to /v1/blobs again", "no such blob any more");
+		job->file_fds[job->task.num_files] = fd;
+		job->file_names[job->task.num_files++] = name;
+	}
+	return LTH_OK;
+}
+
+/* Hands a queued job to a worker. LTH_BUSY leaves it queued. */
+static enum lth_code start(struct lth_jobs *jobs, struct lth_job *job, struct lth_diag *diag)
+{
+	enum lth_code code = open_inputs(jobs, job, diag);
+	if (code != LTH_OK)
+		return code;
+	uint64_t now = lth_now_ns();
+	job->task = (struct lth_task){
+		.job_id = job->id,
+		.owner = job,
+		.kind = lth_job_kind_name(job->spec.kind),
+		.options = job->spec.options,
+		.payload_fd = job->payload_fd,
+		.model_is_json = job->spec.model_is_json,
+		.csv = job->spec.csv,
+		.file_names = job->file_names,
+		.file_fds = job->file_fds,
+		.num_files = job->task.num_files,
+		.cpu_seconds = job->spec.timeout_ms / 1000 * jobs->config->worker_threads + 1,
+	};
+	code = lth_pool_start(jobs->pool, &job->task, diag);
+	if (code != LTH_OK)
+		return code;
+	job->state = LTH_STATE_RUNNING;
+	job->attempts++;
+	job->started_ns = now;
+	job->stage[0] = 0;
+	jobs->queued--;
+	jobs->running++;
+	jobs->running_bytes += job->predicted_bytes;
+	lth_jobs_count(jobs);
+	snprintf(jobs->last_client, sizeof(jobs->last_client), "%s", job->spec.client);
+	lth_metrics_time(jobs->metrics, LTH_HISTOGRAM_QUEUE, now - job->created_ns);
+	lth_log_event(jobs->log, LTH_LOG_DEBUG, job->id, "job-started", "client", job->spec.client, NULL);
+	lth_jobs_add_event(job, "started", NULL);
+	return LTH_OK;
+}
+
+void lth_jobs_schedule(struct lth_jobs *jobs)
+{
+	struct lth_job *job;
+	while (!jobs->closing && jobs->queued && lth_pool_has_room(jobs->pool) && (job = lth_jobs_next(jobs)) != NULL) {
+		struct lth_diag diag = {0};
+		enum lth_code code = start(jobs, job, &diag);
+		if (code == LTH_BUSY) {
+			lth_jobs_release_inputs(job); /* that worker has just died: the next one will do */
+			continue;
+		}
+		if (code != LTH_OK) {
+			job->diag = diag;
+			lth_jobs_finish(jobs, job);
+		}
+	}
+}
+
+void lth_jobs_on_stage(struct lth_jobs *jobs, struct lth_task *task, const char *stage)
+{
+	struct lth_job *job = task->owner;
+	(void)jobs;
+	snprintf(job->stage, sizeof(job->stage), "%s", stage);
+	lth_jobs_add_event(job, "stage", stage);
+}
+
+struct published {
+	struct lth_jobs *jobs;
+	struct lth_job *job;
+};
+
+static void on_published(void *context, struct lth_answer *answer, const struct lth_diag *diag)
+{
+	struct published *published = context;
+	struct lth_jobs *jobs = published->jobs;
+	struct lth_job *job = published->job;
+	free(published);
+	job->answer = answer;
+	job->diag = *diag;
+	if (answer && answer->digest[0]) {
+		lth_jobs_note_peak(jobs, job->spec.model, answer->peak_bytes);
+		lth_quarantine_release(jobs->store, job->spec.key);
+		if (answer->cacheable)
+			lth_answers_keep(jobs->answers, job->spec.key, answer);
+	}
+	jobs->metrics->values[LTH_METRIC_STORE_BYTES] = atomic_load(&jobs->store->bytes);
+	lth_jobs_finish(jobs, job);
+	lth_jobs_schedule(jobs);
+}
+
+static void publish(struct lth_jobs *jobs, struct lth_job *job, struct lth_outcome *outcome)
+{
+	struct lth_publish publish = {
+		.store = jobs->store,
+		.bundle_fd = outcome->bundle_fd,
+		.index_offset = outcome->index_offset,
+		.index_bytes = outcome->index_bytes,
+		.queue_ms = (double)(job->started_ns - job->created_ns) * 1e-6,
+		.on_published = on_published,
+	};
+	struct published *published = calloc(1, sizeof(*published));
+	memcpy(publish.key, job->spec.key, sizeof(publish.key));
+	memcpy(publish.model, job->spec.model, sizeof(publish.model));
+	publish.keep_plan = job->spec.kind != LTH_JOB_COMPILE && job->spec.model[0]; /* its body is a blob: it may outlive us */
+	publish.context = published;
+	job->state = LTH_STATE_PUBLISHING;
+	if (published)
+		*published = (struct published){jobs, job};
+	if (published && lth_publish_begin(jobs->loop, &publish))
+		return;
+	free(published);
+	close(outcome->bundle_fd);
+	lth_diag_fail(&job->diag, LTH_OUT_OF_MEMORY, "publishing", NULL, NULL, "no memory to publish");
+	lth_jobs_finish(jobs, job);
+}
+
+void lth_jobs_on_outcome(struct lth_jobs *jobs, struct lth_task *task, struct lth_outcome *outcome)
+{
+	struct lth_job *job = task->owner;
+	if (outcome->diag.code == LTH_OK) {
+		publish(jobs, job, outcome);
+		return;
+	}
+	if (outcome->crashed && job->attempts < MAX_ATTEMPTS && !jobs->draining) {
+		jobs->metrics->values[LTH_METRIC_JOBS_RETRIED]++;
+		jobs->running--;
+		jobs->running_bytes -= job->predicted_bytes;
+		jobs->queued++;
+		job->state = LTH_STATE_QUEUED;
+		lth_jobs_release_inputs(job);
+		lth_jobs_count(jobs);
+		lth_jobs_add_event(job, "retry", outcome->stage);
+		lth_jobs_schedule(jobs);
+		return;
+	}
+	job->diag = outcome->diag;
+	job->signal = outcome->signal;
+	if (outcome->stage[0])
+		snprintf(job->stage, sizeof(job->stage), "%s", outcome->stage);
+	if (outcome->crashed && job->spec.kind == LTH_JOB_COMPILE && job->attempts >= MAX_ATTEMPTS) {
+		jobs->metrics->values[LTH_METRIC_JOBS_QUARANTINED]++;
+		lth_jobs_punish(jobs, job->spec.client);
+		lth_quarantine_add(jobs->loop, jobs->store, jobs->log, job);
+	}
+	lth_jobs_finish(jobs, job);
+	lth_jobs_schedule(jobs);
+}
