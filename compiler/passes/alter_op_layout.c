@@ -196,12 +196,12 @@ static void spatial(struct lth_rewrite *rewrite, struct planner *planner, lth_no
 	}
 }
 
-static int64_t hint_elements(const struct lth_graph *graph, const struct lth_type *type)
+static int64_t likely_elements(const struct lth_graph *graph, const struct lth_type *type)
 {
 	double elements = 1;
 	for (uint32_t axis = 0; axis < type->rank; axis++) {
 		int64_t extent;
-		elements *= lth_dim_eval_hint(graph->dims, type->dims[axis], &extent) ? (double)extent : 16.0;
+		elements *= lth_dim_eval_likely(graph->dims, type->dims[axis], &extent) ? (double)extent : 16.0;
 	}
 	return elements < 1e18 ? (int64_t)elements : (int64_t)1e18;
 }
@@ -224,7 +224,7 @@ static const uint8_t *majority(const struct lth_graph *graph, const struct lth_n
 				continue;
 			const struct lth_type *type = &graph->values[input].type;
 			if (lth_layout_equal(graph, type, graph->values[input].layout, graph->values[candidate].layout))
-				weight += hint_elements(graph, type) / node->num_inputs;
+				weight += likely_elements(graph, type) / node->num_inputs;
 		}
 		if (weight > best_weight || (weight == best_weight && !best)) {
 			best = graph->values[candidate].layout;
