@@ -1,6 +1,6 @@
 /* Matrix products: MatMul, MatMulInteger, QLinearMatMul, Gemm. One generic form, a reduction over k of products of
- * broadcast reads, and the description for the templates; the elements finish what both leave: scales, bias, rounding.
- */
+ * broadcast reads, and the description for the templates; the elements finish what both leave: scales, bias,
+ * rounding. */
 #include "compiler/ops/family.h"
 
 #include <assert.h>

@@ -1,6 +1,6 @@
 /* What is made of a row's reductions and the row itself: softmax, layer, instance and RMS normalisation, and their
- * relatives. All read the row again for the element, so a row that was produced in the group is computed once a stage.
- */
+ * relatives. All read the row again for the element, so a row that was produced in the group is computed once a
+ * stage. */
 #include "compiler/ops/family.h"
 
 #include <math.h>

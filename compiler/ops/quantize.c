@@ -21,8 +21,8 @@ lth_sx lth_saturate(struct lth_sx_pool *pool, lth_sx x, enum lth_dtype dtype)
 	return lth_sx_cast(pool, x, lth_compute_dtype(dtype));
 }
 
-/* The scale is a scalar, a vector over the axis, or blocks: of the input's rank, each covering `block_size` elements.
- */
+/* The scale is a scalar, a vector over the axis, or blocks: of the input's rank, each covering `block_size`
+ * elements. */
 static enum lth_code check_scale(struct lth_infer *infer, uint32_t input)
 {
 	const struct lth_type *x = lth_infer_type(infer, 0), *scale = lth_infer_type(infer, input);

@@ -36,9 +36,9 @@ static enum lth_code fill_rest(struct lth_infer *infer, lth_dim total, lth_dim *
 	return lth_infer_require(infer, LTH_REL_DIVIDES, others, total, "a new shape that divides the elements");
 }
 
-/* A new shape of which the run alone knows whether an entry copies (0) or fills (-1): every entry is the sum of what it
- * would be, weighted by whether it is. The maximum with 0 keeps each as one atom: products of the sums would explode.
- */
+/* A new shape of which the run alone knows whether an entry copies (0) or fills (-1): every entry is the sum of what
+ * it would be, weighted by whether it is. The maximum with 0 keeps each as one atom: products of the sums would
+ * explode. */
 static enum lth_code run_time_dims(struct lth_infer *infer, const lth_dim *wanted, uint32_t count, lth_dim *dims)
 {
 	const struct lth_type *type = lth_infer_type(infer, 0);

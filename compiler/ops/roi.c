@@ -1,5 +1,5 @@
-/* Regions of interest: RoiAlign, a reduction over sampling points, and MaxRoiPool, a reduction over the map's pixels.
- */
+/* Regions of interest: RoiAlign, a reduction over sampling points, and MaxRoiPool, a reduction over the map's
+ * pixels. */
 #include "compiler/ops/family.h"
 
 #include <math.h>

@@ -64,7 +64,8 @@ static void read_subject(const char *text, size_t size, struct subject *out)
 							.rank = LTH_RANK_UNKNOWN};
 	}
 	out->num_guards = graph->num_guards;
-	memcpy(out->guards, graph->guards, graph->num_guards * sizeof(*graph->guards));
+	if (graph->num_guards)
+		memcpy(out->guards, graph->guards, graph->num_guards * sizeof(*graph->guards));
 	graph->num_guards = 0;
 }
 
