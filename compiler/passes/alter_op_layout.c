@@ -250,9 +250,13 @@ static void follow(struct lth_rewrite *rewrite, struct planner *planner, lth_nod
 		order = majority(graph, &node, rank);
 	else if (is_tensor(graph, node.inputs[0]) && graph->values[node.inputs[0]].type.rank == rank)
 		order = graph->values[node.inputs[0]].layout;
-	for (uint32_t axis = 0; axis < rank && !order; axis++)
+	for (uint32_t axis = 0; axis < rank; axis++)
 		row_major[axis] = (uint8_t)axis;
-	if (!order)
+	/* A result that must be row-major anyway is written so at once, unless that takes a turn. */
+	struct lth_value turned = graph->values[output];
+	turned.layout = order;
+	if (!order || (rewrite->pinned[output] && lth_layout_innermost(graph, &turned) ==
+							  lth_layout_innermost(graph, &(struct lth_value){.type = turned.type})))
 		order = row_major;
 	for (uint32_t k = 0; k < node.num_inputs && alike; k++) {
 		lth_value_id input = node.inputs[k];

@@ -1,5 +1,5 @@
-/* What FuseOps knows of the graph: readers by value, what is needed at all, groups as linked lists of nodes, and whether
- * joining two would go over a limit or close a cycle. Thread rule: as the graph's. */
+/* What FuseOps knows of the graph: readers by value, what is needed at all, groups as linked lists of nodes, and
+ * whether joining two would go over a limit or close a cycle. Thread rule: as the graph's. */
 #include "compiler/passes/fuse.h"
 
 #include "compiler/passes/groups.h"

@@ -183,8 +183,8 @@ static enum lth_fuse_reads most(enum lth_fuse_reads a, enum lth_fuse_reads b)
 }
 
 /* May `taker` evaluate `value`, made by `given`, where its members read it? Gives the worst reading. */
-static bool readings_allow(const struct lth_fuser *fuser, const struct lth_fuse_group *taker, const struct lth_fuse_group *given,
-			   lth_value_id value, enum lth_fuse_reads *worst)
+static bool readings_allow(const struct lth_fuser *fuser, const struct lth_fuse_group *taker,
+			   const struct lth_fuse_group *given, lth_value_id value, enum lth_fuse_reads *worst)
 {
 	const struct lth_graph *graph = fuser->graph;
 	struct weight weight = weigh(fuser, given);
@@ -208,7 +208,8 @@ static bool readings_allow(const struct lth_fuser *fuser, const struct lth_fuse_
 	return true;
 }
 
-static bool may_pull(struct lth_fuser *fuser, const struct lth_fuse_group *taker, const struct lth_fuse_group *given, enum lth_fuse_reads *worst)
+static bool may_pull(struct lth_fuser *fuser, const struct lth_fuse_group *taker,
+		     const struct lth_fuse_group *given, enum lth_fuse_reads *worst)
 {
 	const struct lth_graph *graph = fuser->graph;
 	uint32_t number = (uint32_t)(taker - fuser->groups), own = (uint32_t)(given - fuser->groups);

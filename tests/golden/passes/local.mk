@@ -9,6 +9,7 @@ golden_pass_tests = \
 	%D%/fold-too-large.lt \
 	%D%/fuse-concat.lt \
 	%D%/fuse-cycle.lt \
+	%D%/fuse-layout-copy.lt \
 	%D%/fuse-math-not-repeated.lt \
 	%D%/fuse-residual.lt \
 	%D%/fuse-several-outputs.lt \
@@ -58,6 +59,7 @@ golden_pass_tests = \
 	%D%/simplify-transpose-noop.lt \
 	%D%/simplify-twice-is-once.lt \
 	%D%/simplify-twice-undone.lt \
-	%D%/simplify-where-decided.lt
+	%D%/simplify-where-decided.lt \
+	%D%/softmax-in-pieces.lt
 TESTS += $(golden_pass_tests)
 EXTRA_DIST += $(golden_pass_tests)
