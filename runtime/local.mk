@@ -3,3 +3,4 @@ include runtime/program/local.mk
 include runtime/tensor/local.mk
 include runtime/exec/local.mk
 dist_doc_DATA += docs/EXECUTABLE.md docs/PROGRAM.md
+include runtime/exe/local.mk

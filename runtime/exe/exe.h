@@ -1,5 +1,5 @@
-/* The program around a compiled model (artifact `exe`): reads inputs, runs or measures, writes outputs. Works through
- * the table of lathe.h only, so it is also that interface's first user. Thread rule: one thread. */
+/* The program around a compiled model (artifact `exe`, and `lathe run` for a shared object): reads inputs, runs or
+ * measures, writes outputs. Works through the table of lathe.h only, so it is also that interface's first user. Thread rule: one thread. */
 #ifndef LTH_EXE_H
 #define LTH_EXE_H
 
@@ -59,6 +59,11 @@ LTH_MUST_CHECK enum lth_code lth_exe_random_inputs(struct lth_exe *exe, uint64_t
 LTH_MUST_CHECK enum lth_code lth_exe_describe(const struct lth_exe *exe, struct lth_buf *out, struct lth_diag *diag);
 LTH_MUST_CHECK enum lth_code lth_exe_bench(struct lth_exe *exe, const struct lth_exe_options *options,
 					   struct lth_buf *out, struct lth_diag *diag);
+/* Opens what `query` gives; lth_exe_close ends it, also half open. program.c */
+LTH_MUST_CHECK enum lth_code lth_exe_open(struct lth_exe *exe, lathe_query_fn query, struct lth_diag *diag);
+void lth_exe_close(struct lth_exe *exe);
+/* The whole program, for any model: prints, and returns the exit status. program.c */
+int lth_exe_main(int argc, char **argv, lathe_query_fn query);
 /* Makes a diag of an error of lathe.h. */
 enum lth_code lth_exe_error(struct lth_diag *diag, const struct lathe_error *error);
 

@@ -54,6 +54,7 @@ runtime_exe_sources = \
 	runtime/exe/exe.h \
 	runtime/exe/inputs.c \
 	runtime/exe/main.c \
+	runtime/exe/program.c \
 	runtime/exe/options.c runtime/exe/options.def \
 	runtime/exe/report.c \
 	$(runtime_tensor_sources)

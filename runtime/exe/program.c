@@ -1,0 +1,178 @@
+/* What the program around a model does: opens it, reads inputs, runs or measures, writes outputs. See exe.h and
+ * options.def. */
+#include "runtime/exe/exe.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum lth_code lth_exe_open(struct lth_exe *exe, lathe_query_fn query, struct lth_diag *diag)
+{
+	struct lathe_error error;
+	exe->api = query(LATHE_ABI_VERSION);
+	if (!exe->api)
+		return lth_diag_fail(diag, LTH_BAD_EXECUTABLE, "model", NULL, "compile the model again",
+				     "one that does not speak version %d of lathe.h", LATHE_ABI_VERSION);
+	if (exe->api->open(&exe->executable, &error) != 0)
+		return lth_exe_error(diag, &error);
+	exe->description = exe->api->describe(exe->executable);
+	exe->symbols = calloc(exe->description->num_symbols + 1, sizeof(*exe->symbols));
+	exe->files = calloc(exe->description->num_inputs + 1, sizeof(*exe->files));
+	exe->inputs = calloc(exe->description->num_inputs + 1, sizeof(*exe->inputs));
+	exe->outputs = calloc(exe->description->num_outputs + 1, sizeof(*exe->outputs));
+	if (!exe->symbols || !exe->files || !exe->inputs || !exe->outputs)
+		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "model", NULL, NULL, "no memory for its inputs");
+	return LTH_OK;
+}
+
+void lth_exe_close(struct lth_exe *exe)
+{
+	for (uint32_t i = 0; exe->files && i < exe->description->num_inputs; i++)
+		lth_host_tensor_free(&exe->files[i]);
+	if (exe->context)
+		exe->api->context_destroy(&exe->context);
+	if (exe->executable)
+		exe->api->close(&exe->executable);
+	free(exe->symbols);
+	free(exe->files);
+	free(exe->inputs);
+	free(exe->outputs);
+}
+
+static enum lth_code make_context(struct lth_exe *exe, const struct lth_exe_options *options, struct lth_diag *diag)
+{
+	struct lathe_options wanted = {
+		.bytes = sizeof(wanted), .threads = (uint32_t)options->threads,
+		.profile = options->given[LTH_EXE_PROFILE],
+	};
+	struct lathe_error error;
+	int code = exe->api->context_create(exe->executable, &wanted, &exe->context, &error);
+	return code ? lth_exe_error(diag, &error) : LTH_OK;
+}
+
+static enum lth_code write_outputs(const struct lth_exe *exe, const struct lth_exe_options *options,
+				   struct lth_diag *diag)
+{
+	if (mkdir(options->output, 0777) != 0 && errno != EEXIST)
+		return lth_diag_fail(diag, LTH_IO_ERROR, options->output, NULL, NULL, "cannot create the folder: %s",
+				     strerror(errno));
+	enum lth_code code = LTH_OK;
+	for (uint32_t i = 0; i < exe->description->num_outputs && code == LTH_OK; i++) {
+		const struct lathe_tensor *output = &exe->outputs[i];
+		struct lth_host_tensor t = {
+			.dtype = lth_dtype_by_onnx(output->dtype), .rank = output->rank, .data = output->data,
+		};
+		char path[4096];
+		int64_t count = 0;
+		memcpy(t.dims, output->dims, sizeof(t.dims));
+		if (!lth_host_count(t.rank, t.dims, &count) || !lth_dtype_bytes(t.dtype, count, &t.bytes))
+			return lth_diag_fail(diag, LTH_INTERNAL, "output", NULL, NULL, "dims that overflow");
+		int length = snprintf(path, sizeof(path), "%s/output_%u.%s", options->output, i,
+				      options->given[LTH_EXE_NPY] ? "npy" : "pb");
+		if (length < 0 || (size_t)length >= sizeof(path))
+			return lth_diag_fail(diag, LTH_INVALID_OPTION, "--output", "a shorter path", NULL, "too long");
+		t.name = strdup(exe->description->outputs[i].name);
+		code = lth_host_write_file(path, &t, diag);
+		free(t.name);
+	}
+	return code;
+}
+
+/* An output's name, type and dims, for people. */
+static void print_summary(const struct lth_exe *exe)
+{
+	for (uint32_t i = 0; i < exe->description->num_outputs; i++) {
+		const struct lathe_tensor *t = &exe->outputs[i];
+		printf("%s: %s[", exe->description->outputs[i].name, lth_dtype_text(lth_dtype_by_onnx(t->dtype)));
+		for (uint32_t axis = 0; axis < t->rank; axis++)
+			printf("%s%lld", axis ? ", " : "", (long long)t->dims[axis]);
+		int64_t count = 0;
+		bool counted = lth_host_count(t->rank, t->dims, &count) && t->dtype == LATHE_F32;
+		printf("]");
+		for (int64_t k = 0; counted && k < count && k < 8; k++)
+			printf(" %g", (double)((const float *)t->data)[k]);
+		printf("%s\n", counted && count > 8 ? " ..." : "");
+	}
+}
+
+static enum lth_code run(struct lth_exe *exe, const struct lth_exe_options *options, struct lth_diag *diag)
+{
+	const struct lathe_description *d = exe->description;
+	struct lathe_error error;
+	if (exe->api->run(exe->context, exe->inputs, d->num_inputs, exe->outputs, d->num_outputs, &error) != 0)
+		return lth_exe_error(diag, &error);
+	enum lth_code code = LTH_OK;
+	if (options->output)
+		code = write_outputs(exe, options, diag);
+	else
+		print_summary(exe);
+	for (uint32_t i = 0; i < d->num_outputs; i++)
+		exe->api->release(exe->context, &exe->outputs[i]);
+	return code;
+}
+
+static enum lth_code run_or_bench(struct lth_exe *exe, const struct lth_exe_options *options, struct lth_buf *out,
+				  struct lth_diag *diag)
+{
+	enum lth_code code;
+	if (options->given[LTH_EXE_BENCH] && options->num_inputs == 0)
+		code = lth_exe_random_inputs(exe, (uint64_t)options->seed, diag);
+	else
+		code = lth_exe_read_inputs(exe, options, diag);
+	if (code == LTH_OK)
+		code = make_context(exe, options, diag);
+	if (code == LTH_OK)
+		code = options->given[LTH_EXE_BENCH] ? lth_exe_bench(exe, options, out, diag)
+						     : run(exe, options, diag);
+	return code;
+}
+
+static enum lth_code execute(struct lth_exe *exe, const struct lth_exe_options *options, lathe_query_fn query,
+			     struct lth_buf *out, struct lth_diag *diag)
+{
+	enum lth_code code = lth_exe_open(exe, query, diag);
+	if (code != LTH_OK)
+		return code;
+	if (options->given[LTH_EXE_HELP]) {
+		lth_exe_help(options, exe->description, out);
+		return LTH_OK;
+	}
+	if (options->given[LTH_EXE_VERSION]) {
+		lth_buf_printf(out, "lathe %s\n", exe->api->runtime);
+		return LTH_OK;
+	}
+	if (options->given[LTH_EXE_INFO]) {
+		lth_buf_append(out, exe->description->info, exe->description->info_bytes);
+		lth_buf_putc(out, '\n');
+		return LTH_OK;
+	}
+	code = lth_exe_bind_dims(exe, options, diag);
+	if (code != LTH_OK)
+		return code;
+	return options->given[LTH_EXE_DESCRIBE] ? lth_exe_describe(exe, out, diag)
+						: run_or_bench(exe, options, out, diag);
+}
+
+int lth_exe_main(int argc, char **argv, lathe_query_fn query)
+{
+	struct lth_exe_options options;
+	struct lth_exe exe = {0};
+	struct lth_buf out = {0};
+	struct lth_diag diag = {0};
+	char line[4096];
+	const char *name = argc ? argv[0] : "model";
+	enum lth_code code = lth_exe_parse(argc, argv, &options, &diag);
+	if (code == LTH_OK)
+		code = execute(&exe, &options, query, &out, &diag);
+	if (code == LTH_OK && !lth_buf_ok(&out))
+		code = lth_diag_fail(&diag, LTH_OUT_OF_MEMORY, "output", NULL, NULL, "no memory to print it");
+	if (code == LTH_OK && (fputs(lth_buf_text(&out), stdout) < 0 || fflush(stdout) != 0))
+		code = lth_diag_fail(&diag, LTH_IO_ERROR, "standard output", NULL, NULL, "%s", strerror(errno));
+	if (code != LTH_OK)
+		fprintf(stderr, "%s: %s\n", name, lth_diag_line(&diag, line, sizeof(line)));
+	lth_buf_free(&out);
+	lth_exe_close(&exe);
+	return lth_code_exit(code);
+}
