@@ -1,0 +1,116 @@
+/* Elements as numbers. See element.h. */
+#include "api/cli/element.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A float of `exponent` and `mantissa` bits below a sign, IEEE 754's way: the largest exponent is infinities and NaN. */
+static double small_float(uint32_t bits, int exponent_bits, int mantissa_bits, int bias, bool specials)
+{
+	uint32_t mantissa = bits & ((1u << mantissa_bits) - 1);
+	uint32_t exponent = bits >> mantissa_bits & ((1u << exponent_bits) - 1);
+	double sign = bits >> (mantissa_bits + exponent_bits) & 1 ? -1.0 : 1.0;
+	if (specials && exponent == (1u << exponent_bits) - 1)
+		return mantissa ? (double)NAN : sign * (double)INFINITY;
+	if (exponent == 0)
+		return sign * ldexp(mantissa, 1 - bias - mantissa_bits);
+	return sign * ldexp((double)(mantissa | 1u << mantissa_bits), (int)exponent - bias - mantissa_bits);
+}
+
+/* The forms of 8 bits (OCP's and those without signed zero, whose 0x80 is NaN). */
+static double float8(enum lth_dtype dtype, uint8_t bits)
+{
+	switch (dtype) {
+	case LTH_DTYPE_F8E4M3:
+		return (bits & 0x7F) == 0x7F ? (double)NAN : small_float(bits, 4, 3, 7, false);
+	case LTH_DTYPE_F8E4M3UZ:
+		return bits == 0x80 ? (double)NAN : small_float(bits, 4, 3, 8, false);
+	case LTH_DTYPE_F8E5M2:
+		return small_float(bits, 5, 2, 15, true);
+	case LTH_DTYPE_F8E5M2UZ:
+		return bits == 0x80 ? (double)NAN : small_float(bits, 5, 2, 16, false);
+	default: /* F8E8M0: a power of two */
+		return bits == 0xFF ? (double)NAN : ldexp(1, (int)bits - 127);
+	}
+}
+
+static double sub_byte(enum lth_dtype dtype, const uint8_t *bytes, int64_t index)
+{
+	unsigned bits = lth_dtype_bits(dtype), in_byte = 8 / bits;
+	unsigned value = bytes[index / in_byte] >> (bits * (unsigned)(index % in_byte)) & ((1u << bits) - 1);
+	if (dtype == LTH_DTYPE_F4E2M1)
+		return small_float(value, 2, 1, 1, false);
+	if (lth_dtype_class(dtype) == LTH_CLASS_INT && value >> (bits - 1))
+		return (double)value - (double)(1u << bits);
+	return value;
+}
+
+double lth_cli_element(const struct lth_host_tensor *tensor, int64_t index)
+{
+	const void *data = tensor->data;
+	uint32_t word;
+	float single;
+	switch (tensor->dtype) {
+	case LTH_DTYPE_F32:
+	case LTH_DTYPE_C64:
+		return (double)((const float *)data)[index];
+	case LTH_DTYPE_F64:
+	case LTH_DTYPE_C128:
+		return ((const double *)data)[index];
+	case LTH_DTYPE_F16:
+		return small_float(((const uint16_t *)data)[index], 5, 10, 15, true);
+	case LTH_DTYPE_BF16:
+		word = (uint32_t)((const uint16_t *)data)[index] << 16;
+		memcpy(&single, &word, sizeof(single));
+		return (double)single;
+	case LTH_DTYPE_U8:
+	case LTH_DTYPE_BOOL:
+		return ((const uint8_t *)data)[index];
+	case LTH_DTYPE_I8:
+		return ((const int8_t *)data)[index];
+	case LTH_DTYPE_U16:
+		return ((const uint16_t *)data)[index];
+	case LTH_DTYPE_I16:
+		return ((const int16_t *)data)[index];
+	case LTH_DTYPE_U32:
+		return ((const uint32_t *)data)[index];
+	case LTH_DTYPE_I32:
+		return ((const int32_t *)data)[index];
+	case LTH_DTYPE_U64:
+		return (double)((const uint64_t *)data)[index];
+	case LTH_DTYPE_I64:
+		return (double)((const int64_t *)data)[index];
+	case LTH_DTYPE_STRING:
+		return 0;
+	default:
+		return lth_dtype_bits(tensor->dtype) < 8 ? sub_byte(tensor->dtype, data, index)
+							 : float8(tensor->dtype, ((const uint8_t *)data)[index]);
+	}
+}
+
+void lth_cli_element_print(const struct lth_host_tensor *tensor, int64_t index, struct lth_buf *out)
+{
+	switch (tensor->dtype) {
+	case LTH_DTYPE_STRING: {
+		const struct lth_string *s = (const struct lth_string *)tensor->data + index;
+		lth_buf_printf(out, "\"%.*s\"", (int)s->size, s->data);
+		return;
+	}
+	case LTH_DTYPE_BOOL:
+		lth_buf_puts(out, lth_cli_element(tensor, index) != 0 ? "true" : "false");
+		return;
+	case LTH_DTYPE_I64:
+		lth_buf_printf(out, "%lld", (long long)((const int64_t *)tensor->data)[index]);
+		return;
+	case LTH_DTYPE_U64:
+		lth_buf_printf(out, "%llu", (unsigned long long)((const uint64_t *)tensor->data)[index]);
+		return;
+	case LTH_DTYPE_C64:
+	case LTH_DTYPE_C128:
+		lth_buf_printf(out, "%.7g%+.7gi", lth_cli_element(tensor, 2 * index),
+			       lth_cli_element(tensor, 2 * index + 1));
+		return;
+	default:
+		lth_buf_printf(out, tensor->dtype == LTH_DTYPE_F64 ? "%.15g" : "%.7g", lth_cli_element(tensor, index));
+	}
+}

@@ -1,0 +1,199 @@
+/* lathe inspect: what a compiled model says about itself, from the shared object or by asking the program. */
+#include "api/cli/cli.h"
+#include "api/cli/executable.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The values of --dim, as the runtime's own options hold them. */
+void lth_cli_exe_dims(const struct lth_cli *cli, struct lth_exe_options *out_options)
+{
+	*out_options = (struct lth_exe_options){.program = "lathe"};
+	for (size_t i = 0; i < cli->num_given; i++)
+		if (cli->given[i].option == LTH_CLI_DIM && out_options->num_dims < LTH_EXE_MAX_DIMS)
+			out_options->dims[out_options->num_dims++] = cli->given[i].text;
+}
+
+static enum lth_code describe_library(struct lth_cli *cli, const char *path, struct lth_buf *describe,
+				      struct lth_buf *info)
+{
+	struct lth_exe exe = {0};
+	struct lth_exe_options options;
+	lathe_query_fn query;
+	enum lth_code code = lth_cli_load(cli, path, &query);
+	if (code != LTH_OK)
+		return code;
+	lth_cli_exe_dims(cli, &options);
+	code = lth_exe_open(&exe, query, &cli->diag);
+	if (code == LTH_OK)
+		code = lth_exe_bind_dims(&exe, &options, &cli->diag);
+	if (code == LTH_OK)
+		code = lth_exe_describe(&exe, describe, &cli->diag);
+	if (code == LTH_OK)
+		lth_buf_append(info, exe.description->info, exe.description->info_bytes);
+	lth_exe_close(&exe);
+	return code;
+}
+
+static void become_program(const struct lth_cli *cli, const char *path, const char *what, int out)
+{
+	enum { MOST = 2 * LTH_EXE_MAX_DIMS + 3 };
+	const char *words[MOST] = {path, what};
+	int count = 2;
+	for (size_t i = 0; i < cli->num_given && count + 3 < MOST; i++)
+		if (cli->given[i].option == LTH_CLI_DIM) {
+			words[count++] = "--dim";
+			words[count++] = cli->given[i].text;
+		}
+	char *arguments[MOST];
+	memcpy(arguments, words, sizeof(words)); /* execv does not write to its arguments */
+	dup2(out, 1);
+	execv(path, arguments);
+	_exit(127);
+}
+
+/* What `path what` prints. */
+static enum lth_code ask_program(struct lth_cli *cli, const char *path, const char *what, struct lth_buf *out)
+{
+	int ends[2], status = 0;
+	char chunk[4096];
+	if (pipe(ends) != 0)
+		return lth_diag_fail(&cli->diag, LTH_IO_ERROR, path, NULL, NULL, "pipe: %s", strerror(errno));
+	pid_t child = fork();
+	if (child == 0)
+		become_program(cli, path, what, ends[1]);
+	close(ends[1]);
+	for (ssize_t size; child > 0 && (size = read(ends[0], chunk, sizeof(chunk))) != 0;)
+		if (size > 0)
+			lth_buf_append(out, chunk, (size_t)size);
+		else if (errno != EINTR)
+			break;
+	close(ends[0]);
+	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	if (child < 0 || status != 0)
+		return lth_diag_fail(&cli->diag, LTH_BAD_EXECUTABLE, path, "a compiled model (.so, or a program)", NULL,
+				     "a program that does not answer to %s", what);
+	return LTH_OK;
+}
+
+/* A program that Lathe made is an ELF file without a name to be loaded by; dlopen says so. */
+static bool is_program(const char *path)
+{
+	size_t length = strlen(path);
+	return access(path, X_OK) == 0 && (length < 3 || strcmp(path + length - 3, ".so") != 0);
+}
+
+static void print_ports(const json_t *ports, const char *label)
+{
+	size_t index, axis;
+	json_t *port, *dim;
+	json_array_foreach(ports, index, port) {
+		printf("%-10s%s: %s[", label, lth_cli_member(port, "name"), lth_cli_member(port, "dtype"));
+		json_array_foreach(json_object_get(port, "dims"), axis, dim) {
+			if (json_is_integer(dim))
+				printf("%s%lld", axis ? ", " : "", (long long)json_integer_value(dim));
+			else
+				printf("%s%s", axis ? ", " : "", json_string_value(dim));
+		}
+		puts("]");
+	}
+}
+
+static void print_symbols(const json_t *symbols)
+{
+	size_t index;
+	json_t *symbol;
+	json_array_foreach(symbols, index, symbol) {
+		printf("%-10s%s in [%lld, ", "dimension", lth_cli_member(symbol, "name"),
+		       (long long)lth_cli_int(symbol, "min"));
+		if (json_is_integer(json_object_get(symbol, "max")))
+			printf("%lld]", (long long)lth_cli_int(symbol, "max"));
+		else
+			printf("...)");
+		if (lth_cli_int(symbol, "multiple") > 1)
+			printf(", a multiple of %lld", (long long)lth_cli_int(symbol, "multiple"));
+		if (json_is_true(json_object_get(symbol, "from_data")))
+			puts(", from the data");
+		else
+			printf(", planned for %lld\n", (long long)lth_cli_int(symbol, "hint"));
+	}
+}
+
+static void print_memory(const json_t *memory)
+{
+	static const struct {
+		const char *label, *key;
+	} rows[] = {
+		{"arena", "arena_bytes"}, {"live bound", "live_bound_bytes"}, {"without reuse", "naive_bytes"},
+		{"constants", "constants_bytes"}, {"inputs and outputs", "io_bytes"},
+	};
+	const char *name;
+	json_t *value;
+	printf("%-10s", "memory");
+	bool any = false;
+	json_object_foreach(json_object_get(memory, "dims"), name, value) {
+		printf("%s%s=%lld", any ? " " : "at ", name, (long long)json_integer_value(value));
+		any = true;
+	}
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char text[32];
+		lth_cli_bytes(lth_cli_int(memory, rows[i].key), text, sizeof(text));
+		printf("%s%s %s", i ? ", " : any ? ": " : "", rows[i].label, text);
+	}
+	printf("\n%-10s%s\n", "plan", lth_cli_member(memory, "certificate"));
+}
+
+static enum lth_code print_all(struct lth_cli *cli, const char *path, const struct lth_buf *describe,
+			       const struct lth_buf *info)
+{
+	json_t *document = json_loadb(lth_buf_text(describe), describe->size, 0, NULL);
+	json_t *made = json_loadb(lth_buf_text(info), info->size, 0, NULL);
+	if (!document) {
+		json_decref(made);
+		return lth_diag_fail(&cli->diag, LTH_BAD_EXECUTABLE, path, "a description in JSON", NULL, "something else");
+	}
+	if (lth_cli_has(cli, LTH_CLI_JSON)) {
+		if (made)
+			json_object_set(document, "info", made);
+		lth_cli_print_json(document);
+	} else {
+		char *text = json_dumps(made, JSON_COMPACT);
+		printf("%-10s%s, runtime %s\n", "model", lth_cli_member(document, "name"),
+		       lth_cli_member(document, "runtime"));
+		print_ports(json_object_get(document, "inputs"), "input");
+		print_ports(json_object_get(document, "outputs"), "output");
+		print_symbols(json_object_get(document, "symbols"));
+		print_memory(json_object_get(document, "memory"));
+		if (text)
+			printf("%-10s%s\n", "made by", text);
+		free(text);
+	}
+	json_decref(document);
+	json_decref(made);
+	return LTH_OK;
+}
+
+enum lth_code lth_cli_inspect(struct lth_cli *cli)
+{
+	struct lth_buf describe = {0}, info = {0};
+	const char *path = cli->arguments[0];
+	char name[4096];
+	enum lth_code code;
+	if (is_program(path)) {
+		snprintf(name, sizeof(name), "%s%s", strchr(path, '/') ? "" : "./", path);
+		code = ask_program(cli, name, "--describe", &describe);
+		if (code == LTH_OK)
+			code = ask_program(cli, name, "--info", &info);
+	} else {
+		code = describe_library(cli, path, &describe, &info);
+	}
+	if (code == LTH_OK)
+		code = print_all(cli, path, &describe, &info);
+	lth_buf_free(&describe);
+	lth_buf_free(&info);
+	return code;
+}

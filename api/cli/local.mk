@@ -1,0 +1,24 @@
+# lathe: the command line.
+bin_PROGRAMS += api/lathe
+api_lathe_SOURCES = \
+	%D%/cli.h %D%/commands.def %D%/options.def \
+	%D%/compare.c \
+	%D%/compile.c \
+	%D%/element.c %D%/element.h \
+	%D%/executable.h \
+	%D%/help.c \
+	%D%/inspect.c \
+	%D%/local.c \
+	%D%/main.c \
+	%D%/memory.c \
+	%D%/model.c \
+	%D%/parse.c \
+	%D%/request.c \
+	%D%/run.c \
+	%D%/show.c \
+	%D%/tables.c \
+	%D%/text.c
+api_lathe_CPPFLAGS = $(AM_CPPFLAGS) -DLATHE_SBINDIR='"$(sbindir)"'
+api_lathe_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+api_lathe_LDADD = api/liblathe-client.a runtime/exe/libexe.a runtime/tensor/libtensor.a runtime/program/libprogram.a \
+	runtime/base/libsha256.a runtime/base/libbase.a $(CURL_LIBS) $(JANSSON_LIBS) $(CRYPTO_LIBS) -ldl -lm

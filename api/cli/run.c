@@ -1,0 +1,52 @@
+/* lathe run: the program around a compiled model, for a shared object. */
+#include "api/cli/cli.h"
+#include "api/cli/executable.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum lth_code lth_cli_load(struct lth_cli *cli, const char *path, lathe_query_fn *out_query)
+{
+	char resolved[PATH_MAX];
+	if (!realpath(path, resolved)) /* without a slash, dlopen would search elsewhere */
+		return lth_diag_fail(&cli->diag, LTH_IO_ERROR, path, "a compiled model (.so)", NULL, "no such file");
+	void *library = dlopen(resolved, RTLD_NOW | RTLD_LOCAL);
+	if (!library) {
+		const char *why = dlerror();
+		bool program = why && strstr(why, "position-independent");
+		return lth_diag_fail(&cli->diag, LTH_BAD_EXECUTABLE, path, "a compiled model (.so)",
+				     program ? "a program is run as it is" : NULL, "%s", why ? why : "something else");
+	}
+	void *symbol = dlsym(library, "lathe_query");
+	if (!symbol)
+		return lth_diag_fail(&cli->diag, LTH_BAD_EXECUTABLE, path, "a compiled model (.so)", NULL,
+				     "a library without lathe_query");
+	memcpy(out_query, &symbol, sizeof(*out_query)); /* ISO C has no cast from an object's pointer to a function's */
+	return LTH_OK;
+}
+
+/* The first word that is no option's is the model; the rest is the program's own command line. */
+enum lth_code lth_cli_run(struct lth_cli *cli)
+{
+	lathe_query_fn query;
+	char name[PATH_MAX + 16];
+	if (cli->num_rest < 2 || strcmp(cli->rest[1], "--help") == 0 || strcmp(cli->rest[1], "-h") == 0) {
+		struct lth_buf text = {0};
+		lth_cli_help(cli->command, &text);
+		fputs(lth_buf_text(&text), cli->num_rest < 2 ? stderr : stdout);
+		lth_buf_free(&text);
+		return cli->num_rest < 2 ? lth_diag_fail(&cli->diag, LTH_INVALID_OPTION, "lathe run", "FILE.so", NULL,
+							 "no model")
+					 : LTH_OK;
+	}
+	const char *path = cli->rest[1];
+	enum lth_code code = lth_cli_load(cli, path, &query);
+	if (code != LTH_OK)
+		return code;
+	snprintf(name, sizeof(name), "lathe run %s", path);
+	cli->rest[1] = name;
+	cli->status = lth_exe_main(cli->num_rest - 1, cli->rest + 1, query);
+	return LTH_OK;
+}
