@@ -30,7 +30,8 @@ static char *server_timing(const json_t *document)
 	return lth_buf_ok(&text) ? text.data : NULL;
 }
 
-static void print_figure(struct lth_buf *text, const char *label, const json_t *object, const char *key, const char *unit)
+static void print_figure(struct lth_buf *text, const char *label, const json_t *object, const char *key,
+			 const char *unit)
 {
 	const json_t *value = json_object_get(object, key);
 	if (json_is_number(value))
@@ -121,8 +122,8 @@ struct lth_answer *lth_answer_create(char *document, size_t size, const char *di
 		answer->cacheable = !json_is_false(json_object_get(root, "cacheable"));
 		answer->server_timing = server_timing(root);
 		answer->summary = summary(root, answer);
-		answer->peak_bytes =
-			(uint64_t)json_integer_value(json_object_get(json_object_get(root, "compile"), "peak_rss_bytes"));
+		answer->peak_bytes = (uint64_t)json_integer_value(
+			json_object_get(json_object_get(root, "compile"), "peak_rss_bytes"));
 		ok = answer->server_timing && answer->summary;
 	}
 	json_decref(root);

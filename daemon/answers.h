@@ -16,7 +16,7 @@ struct lth_answer {
 	unsigned references;
 	char *document; /* JSON text */
 	size_t size;
-	char digest[LTH_DIGEST_TEXT]; /* of the document; empty for a plan, which is not stored */
+	char digest[LTH_DIGEST_TEXT];      /* of the document; empty for a plan, which is not stored */
 	char plan_digest[LTH_DIGEST_TEXT]; /* of a plan that was stored, for a job that may outlive the daemon */
 	struct lth_answer_artifact *artifacts;
 	size_t num_artifacts;

@@ -25,10 +25,11 @@ static enum lth_code read_line(struct lth_tokens *tokens, char *line, const char
 		if (strcmp(words[1], roles[role]) == 0)
 			token.role = (enum lth_role)role;
 	if (count < 2 || count > 3 || token.role == LTH_NUM_ROLE) /* never quotes the line: it is a secret */
-		return lth_diag_fail(diag, LTH_INVALID_OPTION, place, "TOKEN read|submit|admin [NAME]", NULL, "another line");
+		return lth_diag_fail(diag, LTH_INVALID_OPTION, place, "TOKEN read|submit|admin [NAME]", NULL,
+				     "another line");
 	if (strlen(words[0]) < SHORTEST_TOKEN)
-		return lth_diag_fail(diag, LTH_INVALID_OPTION, place, "at least 16 letters", "openssl rand -hex 24 makes a good one",
-				     "a token that can be guessed");
+		return lth_diag_fail(diag, LTH_INVALID_OPTION, place, "at least 16 letters",
+				     "openssl rand -hex 24 makes a good one", "a token that can be guessed");
 	lth_sha256_text(words[0], strlen(words[0]), token.digest);
 	snprintf(token.name, sizeof(token.name), "%s", count == 3 ? words[2] : words[1]);
 	struct lth_token *list = realloc(tokens->list, (tokens->count + 1) * sizeof(*list));
@@ -47,8 +48,8 @@ enum lth_code lth_tokens_load(struct lth_tokens *tokens, const char *path, struc
 	size_t size;
 	unsigned number = 0;
 	if (stat(path, &info) == 0 && (info.st_mode & (S_IROTH | S_IWOTH)))
-		return lth_diag_fail(diag, LTH_INVALID_OPTION, path, "a file that only its owner reads", "chmod 600", "mode %o",
-				     (unsigned)info.st_mode & 0777);
+		return lth_diag_fail(diag, LTH_INVALID_OPTION, path, "a file that only its owner reads", "chmod 600",
+				     "mode %o", (unsigned)info.st_mode & 0777);
 	enum lth_code code = lth_read_file(path, FILE_LIMIT, &text, &size, diag);
 	if (code != LTH_OK)
 		return code;

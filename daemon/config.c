@@ -32,8 +32,8 @@ struct unit {
 	const char *name;
 	uint64_t factor;
 };
-static const struct unit byte_units[] = {{"", 1},	      {"B", 1},		    {"KiB", 1u << 10}, {"MiB", 1u << 20},
-					 {"GiB", 1ull << 30}, {"TiB", 1ull << 40},  {NULL, 0}};
+static const struct unit byte_units[] = {
+	{"", 1}, {"B", 1}, {"KiB", 1u << 10}, {"MiB", 1u << 20}, {"GiB", 1ull << 30}, {"TiB", 1ull << 40}, {NULL, 0}};
 static const struct unit time_units[] = {{"", 1}, {"ms", 1}, {"s", 1000}, {"min", 60000}, {"h", 3600000}, {NULL, 0}};
 static const struct unit no_units[] = {{"", 1}, {NULL, 0}};
 
@@ -59,16 +59,15 @@ static bool parse_number(const char *text, const struct unit *units, uint64_t *o
 	return false;
 }
 
-static enum lth_code assign(struct lth_config *config, const struct setting *setting, const char *text, const char *place,
-			    struct lth_diag *diag)
+static enum lth_code assign(struct lth_config *config, const struct setting *setting, const char *text,
+			    const char *place, struct lth_diag *diag)
 {
 	static const struct unit *const units[] = {
 		[KIND_COUNT] = no_units, [KIND_BYTES] = byte_units, [KIND_MS] = time_units};
-	static const char *const expected[] = {
-		[KIND_COUNT] = "a whole number",
-		[KIND_BYTES] = "a size such as 512MiB",
-		[KIND_MS] = "a time such as 500ms, 30s or 10min",
-		[KIND_YESNO] = "yes or no"};
+	static const char *const expected[] = {[KIND_COUNT] = "a whole number",
+					       [KIND_BYTES] = "a size such as 512MiB",
+					       [KIND_MS] = "a time such as 500ms, 30s or 10min",
+					       [KIND_YESNO] = "yes or no"};
 	void *target = field(config, setting);
 	uint64_t number;
 	switch (setting->kind) {
@@ -91,7 +90,8 @@ static enum lth_code assign(struct lth_config *config, const struct setting *set
 		*(uint64_t *)target = number;
 		return LTH_OK;
 	}
-	return lth_diag_fail(diag, LTH_INVALID_OPTION, place, expected[setting->kind], NULL, "%s = %s", setting->name, text);
+	return lth_diag_fail(diag, LTH_INVALID_OPTION, place, expected[setting->kind], NULL, "%s = %s", setting->name,
+			     text);
 }
 
 static const struct setting *find(const char *name, size_t length)
@@ -199,7 +199,8 @@ static enum lth_code read_flags(struct lth_config *config, int argc, char **argv
 		if (is_action)
 			continue;
 		if (strncmp(flag, "--", 2) != 0)
-			return lth_diag_fail(diag, LTH_INVALID_OPTION, "command line", "flags; see --help", NULL, "'%s'", flag);
+			return lth_diag_fail(diag, LTH_INVALID_OPTION, "command line", "flags; see --help", NULL,
+					     "'%s'", flag);
 		const char *name = flag + 2, *equals = strchr(name, '=');
 		size_t length = equals ? (size_t)(equals - name) : strlen(name);
 		const char *value = equals ? equals + 1 : i + 1 < argc ? argv[++i] : NULL;
@@ -208,7 +209,8 @@ static enum lth_code read_flags(struct lth_config *config, int argc, char **argv
 		if (!is_file && !setting)
 			return unknown(name, "command line", diag);
 		if (!value)
-			return lth_diag_fail(diag, LTH_INVALID_OPTION, "command line", "a value", NULL, "'%s' and the end", flag);
+			return lth_diag_fail(diag, LTH_INVALID_OPTION, "command line", "a value", NULL,
+					     "'%s' and the end", flag);
 		if (is_file && only_file) {
 			free(config->file);
 			config->file = strdup(value);
@@ -300,8 +302,8 @@ static enum lth_code derive(struct lth_config *config, struct lth_diag *diag)
 			code = LTH_OK;
 		}
 	if (code != LTH_OK)
-		return lth_diag_fail(diag, LTH_INVALID_OPTION, "log_level", "debug, info, warn, error or none", NULL, "'%s'",
-				     config->log_level);
+		return lth_diag_fail(diag, LTH_INVALID_OPTION, "log_level", "debug, info, warn, error or none", NULL,
+				     "'%s'", config->log_level);
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	uint64_t num_cpus = cpus > 0 ? (uint64_t)cpus : 1;
 	if (!config->workers)
@@ -402,22 +404,24 @@ void lth_config_help(FILE *out)
 {
 	fprintf(out, "usage: lathed [--config FILE] [--SETTING VALUE ...]\n\n"
 		     "The daemon of the Lathe compiler. Each setting is a flag, a line `name = value` of the file,\n"
-		     "or an environment variable LATHED_NAME. The file is the --config, $LATHED_CONFIG, or\n"
-		     LATHE_SYSCONFDIR "/lathe/lathed.conf. --print-config prints them all as such a file.\n\n");
+		     "or an environment variable LATHED_NAME. The file is the --config, $LATHED_CONFIG, "
+		     "or\n" LATHE_SYSCONFDIR "/lathe/lathed.conf. --print-config prints them all as such a file.\n\n");
 	for (size_t i = 0; i < NUM_SETTINGS; i++) {
 		char flag[64];
 		snprintf(flag, sizeof(flag), "--%s %s", settings[i].name, settings[i].argument);
 		for (char *c = flag; *c && *c != ' '; c++)
 			*c = *c == '_' ? '-' : *c;
-		fprintf(out, "  %-36s %s%s%s%s\n", flag, settings[i].help, settings[i].value[0] ? " (" : "", settings[i].value,
-			settings[i].value[0] ? ")" : "");
+		fprintf(out, "  %-36s %s%s%s%s\n", flag, settings[i].help, settings[i].value[0] ? " (" : "",
+			settings[i].value, settings[i].value[0] ? ")" : "");
 	}
 }
 
 void lth_config_reference(FILE *out)
 {
-	fprintf(out, "# Settings of lathed. Each may also be a flag (--name value) or LATHED_NAME in the environment; flags win\n"
-		     "# over the environment, the environment over this file. [restart]: a reload does not change it.\n\n");
+	fprintf(out,
+		"# Settings of lathed. Each may also be a flag (--name value) or LATHED_NAME in the environment; flags "
+		"win\n"
+		"# over the environment, the environment over this file. [restart]: a reload does not change it.\n\n");
 	for (size_t i = 0; i < NUM_SETTINGS; i++)
 		fprintf(out, "# %s%s\n# %s = %s\n\n", settings[i].help, settings[i].reload ? "" : " [restart]",
 			settings[i].name, settings[i].value);

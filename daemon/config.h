@@ -18,8 +18,8 @@ struct lth_config {
 #define LTH_CONFIG(name, type, value, argument, reload, help) lth_config_##type name;
 #include "daemon/config.def"
 #undef LTH_CONFIG
-	char *file;      /* the configuration file, or NULL */
-	char *host;      /* from `listen` */
+	char *file; /* the configuration file, or NULL */
+	char *host; /* from `listen` */
 	char *port;
 	char *worker_path; /* found: an absolute path */
 	enum lth_log_level log_threshold;

@@ -17,7 +17,8 @@ static void deliver_artifact(struct lth_request *request, const struct lth_answe
 		return;
 	}
 	lth_reply_blob(request, answer->artifacts[0].digest, "application/octet-stream");
-	snprintf(link, sizeof(link), "</v1/results/%s>; rel=\"describedby\"; type=\"application/json\"", answer->digest + 7);
+	snprintf(link, sizeof(link), "</v1/results/%s>; rel=\"describedby\"; type=\"application/json\"",
+		 answer->digest + 7);
 	lth_reply_header(request, "Link", link);
 	lth_reply_header(request, "Server-Timing", answer->server_timing);
 }
@@ -85,10 +86,11 @@ void lth_deliver_job(struct lth_request *request, struct lth_job *job)
 json_t *lth_job_json(const struct lth_job *job)
 {
 	uint64_t now = lth_now_ns(), end = lth_job_ended(job) ? job->ended_ns : now;
-	json_t *out = json_pack("{s:s, s:s, s:s, s:I, s:s, s:i, s:i, s:s}", "id", job->id, "kind",
-				lth_job_kind_name(job->spec.kind), "state", lth_job_state_name(job->state), "created_unix_ms",
-				(json_int_t)job->created_unix_ms, "client", job->spec.client, "priority", job->spec.priority,
-				"attempts", (int)job->attempts, "model", job->spec.model);
+	json_t *out =
+		json_pack("{s:s, s:s, s:s, s:I, s:s, s:i, s:i, s:s}", "id", job->id, "kind",
+			  lth_job_kind_name(job->spec.kind), "state", lth_job_state_name(job->state), "created_unix_ms",
+			  (json_int_t)job->created_unix_ms, "client", job->spec.client, "priority", job->spec.priority,
+			  "attempts", (int)job->attempts, "model", job->spec.model);
 	if (job->spec.key[0])
 		json_object_set_new(out, "action_key", json_string(job->spec.key));
 	if (job->stage[0])

@@ -11,9 +11,9 @@ static enum lth_option_type type_by_name(const char *name)
 		const char *name;
 		enum lth_option_type type;
 	} types[] = {
-		{"bool", LTH_OPTION_BOOL},     {"int", LTH_OPTION_INT},   {"number", LTH_OPTION_NUMBER},
+		{"bool", LTH_OPTION_BOOL},     {"int", LTH_OPTION_INT},     {"number", LTH_OPTION_NUMBER},
 		{"string", LTH_OPTION_STRING}, {"enum", LTH_OPTION_STRING}, {"list", LTH_OPTION_LIST},
-		{"dims", LTH_OPTION_DIMS},     {"map", LTH_OPTION_MAP},   {"variants", LTH_OPTION_VARIANTS},
+		{"dims", LTH_OPTION_DIMS},     {"map", LTH_OPTION_MAP},     {"variants", LTH_OPTION_VARIANTS},
 	};
 	for (size_t i = 0; name && i < sizeof(types) / sizeof(types[0]); i++)
 		if (strcmp(types[i].name, name) == 0)
@@ -40,13 +40,15 @@ static bool collect_words(const json_t *list, struct lth_option_row *row)
 	return true;
 }
 
-static enum lth_code read_row(const json_t *root, const json_t *entry, struct lth_option_row *row, struct lth_diag *diag)
+static enum lth_code read_row(const json_t *root, const json_t *entry, struct lth_option_row *row,
+			      struct lth_diag *diag)
 {
 	const char *singular = json_string_value(json_object_get(entry, "singular"));
 	const char *from = json_string_value(json_object_get(entry, "values_from"));
 	row->path = json_string_value(json_object_get(entry, "path"));
 	if (!row->path)
-		return lth_diag_fail(diag, LTH_INTERNAL, "description", "options with a path", NULL, "an option without one");
+		return lth_diag_fail(diag, LTH_INTERNAL, "description", "options with a path", NULL,
+				     "an option without one");
 	row->query_name = singular ? singular : row->path;
 	row->type = type_by_name(json_string_value(json_object_get(entry, "type")));
 	row->minimum = json_object_get(entry, "min");

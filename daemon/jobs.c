@@ -274,7 +274,7 @@ void lth_jobs_finish(struct lth_jobs *jobs, struct lth_job *job)
 	}
 	job->state = job->answer ? LTH_STATE_DONE : LTH_STATE_FAILED;
 	job->ended_ns = lth_now_ns();
-	jobs->metrics->values[job->answer			    ? LTH_METRIC_JOBS_DONE
+	jobs->metrics->values[job->answer                       ? LTH_METRIC_JOBS_DONE
 			      : job->diag.code == LTH_CANCELLED ? LTH_METRIC_JOBS_CANCELLED
 								: LTH_METRIC_JOBS_FAILED]++;
 	lth_jobs_count(jobs);
@@ -330,7 +330,8 @@ static void on_deadline(uv_timer_t *timer)
 		if (lth_job_ended(job) || job->state == LTH_STATE_PUBLISHING || job->deadline_ns > now)
 			continue;
 		const char *stage = job->state == LTH_STATE_QUEUED ? "queue" : job->stage[0] ? job->stage : "start";
-		lth_diag_fail(&job->diag, LTH_DEADLINE, stage, NULL, "ask for a longer timeout_ms, or try when the queue is shorter",
+		lth_diag_fail(&job->diag, LTH_DEADLINE, stage, NULL,
+			      "ask for a longer timeout_ms, or try when the queue is shorter",
 			      "%llu ms gone in the stage '%s'", (unsigned long long)job->spec.timeout_ms, stage);
 		jobs->metrics->values[LTH_METRIC_WORKERS_DEADLINE] += job->state == LTH_STATE_RUNNING;
 		if (job->state == LTH_STATE_RUNNING)
@@ -376,7 +377,8 @@ void lth_jobs_requeue(struct lth_jobs *jobs, struct lth_job *job)
 	job->state = LTH_STATE_QUEUED;
 	job->predicted_bytes = lth_jobs_predict(jobs, &job->spec);
 	if (job->predicted_bytes > jobs->config->memory_budget_bytes)
-		job->predicted_bytes = jobs->config->memory_budget_bytes; /* accepted under a larger one: it runs alone */
+		job->predicted_bytes =
+			jobs->config->memory_budget_bytes; /* accepted under a larger one: it runs alone */
 	job->deadline_ns = lth_now_ns() + job->spec.timeout_ms * 1000000;
 	jobs->queued++;
 	lth_jobs_count(jobs);
@@ -384,8 +386,8 @@ void lth_jobs_requeue(struct lth_jobs *jobs, struct lth_job *job)
 	lth_jobs_set_timer(jobs);
 }
 
-enum lth_code lth_jobs_submit(struct lth_jobs *jobs, struct lth_job_spec *spec, struct lth_job **out_job, bool *out_joined,
-			      struct lth_diag *diag)
+enum lth_code lth_jobs_submit(struct lth_jobs *jobs, struct lth_job_spec *spec, struct lth_job **out_job,
+			      bool *out_joined, struct lth_diag *diag)
 {
 	char id[LTH_JOB_ID];
 	struct lth_job *job = in_flight(jobs, spec->key);

@@ -8,7 +8,14 @@
 #include "daemon/pool.h"
 
 enum lth_job_kind { LTH_JOB_COMPILE, LTH_JOB_PLAN, LTH_JOB_PLAN_CHECK, LTH_NUM_JOB };
-enum lth_job_state { LTH_STATE_QUEUED, LTH_STATE_RUNNING, LTH_STATE_PUBLISHING, LTH_STATE_DONE, LTH_STATE_FAILED, LTH_NUM_STATE };
+enum lth_job_state {
+	LTH_STATE_QUEUED,
+	LTH_STATE_RUNNING,
+	LTH_STATE_PUBLISHING,
+	LTH_STATE_DONE,
+	LTH_STATE_FAILED,
+	LTH_NUM_STATE
+};
 enum { LTH_JOB_ID = 24, LTH_JOB_EVENTS = 256 };
 
 struct lth_job;
@@ -50,7 +57,7 @@ struct lth_job {
 	unsigned attempts;
 	bool handle_given, durable;
 	bool saving, save_again; /* its record is on the way to the disk */
-	bool cancelled; /* ends as soon as its publishing does */
+	bool cancelled;          /* ends as soon as its publishing does */
 	uint64_t created_ns, started_ns, ended_ns, deadline_ns, predicted_bytes;
 	int64_t created_unix_ms;
 	struct lth_waiter *waiters;
@@ -59,7 +66,7 @@ struct lth_job {
 	const char **file_names;
 	struct lth_answer *answer; /* DONE; released early for what the store has */
 	char answer_digest[LTH_DIGEST_TEXT];
-	struct lth_diag diag;      /* FAILED */
+	struct lth_diag diag; /* FAILED */
 	int signal;
 	struct lth_job_event *events; /* the oldest LTH_JOB_EVENTS; the number of an event is its place, from 1 */
 	unsigned num_events;

@@ -23,8 +23,8 @@ struct lth_jobs {
 	bool draining, closing;
 	struct {
 		uint64_t model_hash, peak_bytes;
-	} history[LTH_JOBS_HISTORY];     /* measured peaks by model, direct-mapped */
-	char last_client[64];   /* whose job started last */
+	} history[LTH_JOBS_HISTORY]; /* measured peaks by model, direct-mapped */
+	char last_client[64];        /* whose job started last */
 	struct {
 		char client[64];
 		unsigned score;

@@ -45,10 +45,12 @@ static enum lth_code check_address(struct lth_server *server, const union addres
 	if (server->loopback || server->tokens.count || server->config.tls_client_ca[0] || server->config.allow_remote)
 		return LTH_OK;
 	return lth_diag_fail(diag, LTH_FORBIDDEN, "listen", "a loopback address, a token-file or a tls-client-ca",
-			     "--allow-remote yes lets everyone who reaches it compile here", "%s", server->config.listen);
+			     "--allow-remote yes lets everyone who reaches it compile here", "%s",
+			     server->config.listen);
 }
 
-static enum lth_code open_at(struct lth_server *server, const union address *address, socklen_t size, struct lth_diag *diag)
+static enum lth_code open_at(struct lth_server *server, const union address *address, socklen_t size,
+			     struct lth_diag *diag)
 {
 	int on = 1;
 	enum lth_code code = check_address(server, address, diag);

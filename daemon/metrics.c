@@ -19,8 +19,9 @@ static const struct {
 	[LTH_HISTOGRAM_JOB] = {"job_seconds", "time a job spent in workers and in publishing"},
 };
 
-static const uint64_t bounds_us[LTH_HISTOGRAM_BUCKETS] = {250,	  1000,	  2500,	   10000,   25000,    100000,	 250000,
-							  500000, 1000000, 2500000, 5000000, 10000000, 60000000, 600000000};
+static const uint64_t bounds_us[LTH_HISTOGRAM_BUCKETS] = {250,     1000,     2500,     10000,    25000,
+							  100000,  250000,   500000,   1000000,  2500000,
+							  5000000, 10000000, 60000000, 600000000};
 
 void lth_metrics_time(struct lth_metrics *metrics, enum lth_histogram histogram, uint64_t ns)
 {
@@ -64,15 +65,16 @@ static void print_histogram(const struct lth_metrics *metrics, int which, struct
 void lth_metrics_print(const struct lth_metrics *metrics, const char *(*route_name)(unsigned), struct lth_buf *out)
 {
 	for (int i = 0; i < LTH_NUM_METRIC; i++)
-		lth_buf_printf(out, "# HELP lathe_%s %s\n# TYPE lathe_%s %s\nlathe_%s %llu\n", rows[i].name, rows[i].help,
-			       rows[i].name, rows[i].kind, rows[i].name, (unsigned long long)metrics->values[i]);
+		lth_buf_printf(out, "# HELP lathe_%s %s\n# TYPE lathe_%s %s\nlathe_%s %llu\n", rows[i].name,
+			       rows[i].help, rows[i].name, rows[i].kind, rows[i].name,
+			       (unsigned long long)metrics->values[i]);
 	for (int i = 0; i < LTH_NUM_HISTOGRAM; i++)
 		print_histogram(metrics, i, out);
 	lth_buf_puts(out, "# HELP lathe_http_requests_total answers by route and status\n"
 			  "# TYPE lathe_http_requests_total counter\n");
 	for (unsigned route = 0; route < LTH_METRIC_ROUTES; route++)
 		for (int i = 0; i < LTH_METRIC_STATUSES && metrics->answers[route][i].count; i++)
-			lth_buf_printf(out, "lathe_http_requests_total{route=\"%s\",status=\"%u\"} %llu\n", route_name(route),
-				       metrics->answers[route][i].status,
+			lth_buf_printf(out, "lathe_http_requests_total{route=\"%s\",status=\"%u\"} %llu\n",
+				       route_name(route), metrics->answers[route][i].status,
 				       (unsigned long long)metrics->answers[route][i].count);
 }

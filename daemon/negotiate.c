@@ -37,8 +37,9 @@ static int quality(const char *parameters, size_t length)
 
 enum lth_media lth_accept(const char *accept)
 {
-	static const char *const names[LTH_NUM_MEDIA][2] = {
-		{"application/json", "application/*"}, {"application/octet-stream", "application/*"}, {"text/plain", "text/*"}};
+	static const char *const names[LTH_NUM_MEDIA][2] = {{"application/json", "application/*"},
+							    {"application/octet-stream", "application/*"},
+							    {"text/plain", "text/*"}};
 	int best[LTH_NUM_MEDIA] = {0}, specific[LTH_NUM_MEDIA] = {-1, -1, -1};
 	for (const char *part = accept; part && *part;) {
 		part = skip_blanks(part);
@@ -47,7 +48,7 @@ enum lth_media lth_accept(const char *accept)
 		for (int media = 0; media < LTH_NUM_MEDIA; media++) {
 			int match = is_word(part, name, names[media][0])   ? 2
 				    : is_word(part, name, names[media][1]) ? 1
-				    : is_word(part, name, "*/*")	   ? 0
+				    : is_word(part, name, "*/*")           ? 0
 									   : -1;
 			if (match > specific[media]) {
 				specific[media] = match;
@@ -58,8 +59,8 @@ enum lth_media lth_accept(const char *accept)
 	}
 	enum lth_media chosen = LTH_MEDIA_JSON;
 	for (int media = 1; media < LTH_NUM_MEDIA; media++)
-		if (best[media] > best[chosen] || (best[media] == best[chosen] && best[media] &&
-						   specific[media] > specific[chosen]))
+		if (best[media] > best[chosen] ||
+		    (best[media] == best[chosen] && best[media] && specific[media] > specific[chosen]))
 			chosen = (enum lth_media)media;
 	return chosen;
 }
@@ -70,12 +71,9 @@ enum lth_content lth_content_type(const char *type)
 		const char *name;
 		enum lth_content content;
 	} types[] = {
-		{"application/octet-stream", LTH_CONTENT_RAW},
-		{"application/onnx", LTH_CONTENT_RAW},
-		{"application/x-onnx", LTH_CONTENT_RAW},
-		{"application/x-www-form-urlencoded", LTH_CONTENT_RAW},
-		{"application/json", LTH_CONTENT_JSON},
-		{"text/csv", LTH_CONTENT_CSV},
+		{"application/octet-stream", LTH_CONTENT_RAW}, {"application/onnx", LTH_CONTENT_RAW},
+		{"application/x-onnx", LTH_CONTENT_RAW},       {"application/x-www-form-urlencoded", LTH_CONTENT_RAW},
+		{"application/json", LTH_CONTENT_JSON},        {"text/csv", LTH_CONTENT_CSV},
 	};
 	if (!type || !*type)
 		return LTH_CONTENT_RAW;

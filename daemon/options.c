@@ -21,7 +21,8 @@ static enum lth_code unknown(const char *name, const char *const *names, size_t 
 	return lth_diag_fail(diag, LTH_INVALID_OPTION, name, NULL, advice, "the unknown %s '%s'", what, name);
 }
 
-static enum lth_code wrong(const struct lth_option_row *row, const char *expected, const char *found, struct lth_diag *diag)
+static enum lth_code wrong(const struct lth_option_row *row, const char *expected, const char *found,
+			   struct lth_diag *diag)
 {
 	return lth_diag_fail(diag, LTH_INVALID_OPTION, row->path, expected, NULL, "%s", *found ? found : "nothing");
 }
@@ -102,7 +103,8 @@ static json_t *dim_range(const char *text)
 	for (char *part; ok && (part = strsep(&rest, ":")) != NULL;) {
 		json_int_t number;
 		bool multiple = part[0] == 'x';
-		ok = parse_integer(part + multiple, &number) && (multiple ? rest == NULL && position > 0 : position < 3) &&
+		ok = parse_integer(part + multiple, &number) &&
+		     (multiple ? rest == NULL && position > 0 : position < 3) &&
 		     json_object_set_new(range, multiple ? "multiple" : keys[position], json_integer(number)) == 0;
 		position++;
 	}
@@ -115,7 +117,8 @@ static json_t *dim_range(const char *text)
 	return NULL;
 }
 
-static enum lth_code add_dim(const struct lth_option_row *row, json_t *options, const char *value, struct lth_diag *diag)
+static enum lth_code add_dim(const struct lth_option_row *row, json_t *options, const char *value,
+			     struct lth_diag *diag)
 {
 	static const char expected[] = "NAME=MIN:MAX, NAME=MIN:MAX:HINT, with :xMULTIPLE at the end if wanted";
 	char name[256];
@@ -131,7 +134,8 @@ static enum lth_code add_dim(const struct lth_option_row *row, json_t *options, 
 		dims = json_object();
 		put(options, row->path, dims);
 	}
-	return json_object_set_new(dims, name, range) == 0 ? LTH_OK : wrong(row, "a name in UTF-8", "another encoding", diag);
+	return json_object_set_new(dims, name, range) == 0 ? LTH_OK
+							   : wrong(row, "a name in UTF-8", "another encoding", diag);
 }
 
 static enum lth_code add_to_list(const struct lth_option_row *row, json_t *options, const char *value,
@@ -143,7 +147,7 @@ static enum lth_code add_to_list(const struct lth_option_row *row, json_t *optio
 		put(options, row->path, list);
 	}
 	return json_array_append_new(list, json_string(value)) == 0 ? LTH_OK
-								     : wrong(row, "UTF-8", "another encoding", diag);
+								    : wrong(row, "UTF-8", "another encoding", diag);
 }
 
 /* measure.dims.batch=4: the row measure.dims is a map. */
@@ -207,8 +211,8 @@ enum lth_code lth_options_add(const struct lth_description *description, json_t 
 /* --- checks */
 static const char *kind_name(const json_t *value)
 {
-	static const char *const names[] = {"an object", "a list", "a string", "a whole number", "a real number",
-					    "true",	 "false",  "null"};
+	static const char *const names[] = {"an object",     "a list", "a string", "a whole number",
+					    "a real number", "true",   "false",    "null"};
 	return names[json_typeof(value)];
 }
 
@@ -280,7 +284,8 @@ static enum lth_code check_value(const struct lth_description *description, cons
 	json_t *entry;
 	const char *key;
 	switch (row->type) {
-	case LTH_OPTION_BOOL: return json_is_boolean(value) ? LTH_OK : wrong(row, "true or false", kind_name(value), diag);
+	case LTH_OPTION_BOOL:
+		return json_is_boolean(value) ? LTH_OK : wrong(row, "true or false", kind_name(value), diag);
 	case LTH_OPTION_INT:
 	case LTH_OPTION_NUMBER: return check_number(row, value, diag);
 	case LTH_OPTION_STRING: return check_word(row, value, diag);
@@ -420,7 +425,8 @@ static json_t *sorted_words(const json_t *list)
 }
 
 enum lth_code lth_options_key(const struct lth_description *description, const char *model_digest, const json_t *files,
-			      const json_t *options, const char *salt, char out_key[LTH_DIGEST_TEXT], struct lth_diag *diag)
+			      const json_t *options, const char *salt, char out_key[LTH_DIGEST_TEXT],
+			      struct lth_diag *diag)
 {
 	struct lth_buf text = {0};
 	lth_buf_printf(&text, "lathe.action/1\nbuild %s\nmodel %s\nsalt ", description->build, model_digest);

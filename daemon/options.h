@@ -7,8 +7,8 @@
 #include "runtime/base/sha256.h"
 
 /* Adds one `name=value` of a query string to `options`. */
-LTH_MUST_CHECK enum lth_code lth_options_add(const struct lth_description *description, json_t *options, const char *name,
-					     const char *value, struct lth_diag *diag);
+LTH_MUST_CHECK enum lth_code lth_options_add(const struct lth_description *description, json_t *options,
+					     const char *name, const char *value, struct lth_diag *diag);
 /* Names, types, words and ranges of a whole options object, as it came in JSON or was put together from a query. */
 LTH_MUST_CHECK enum lth_code lth_options_check(const struct lth_description *description, const json_t *options,
 					       struct lth_diag *diag);

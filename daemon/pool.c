@@ -28,15 +28,15 @@ struct lth_pool_worker {
 	int socket;
 	bool exited, polling;
 	int open_handles;
-	char *work_dir;   /* of the worker */
-	char *task_dir;   /* of the task, inside */
+	char *work_dir; /* of the worker */
+	char *task_dir; /* of the task, inside */
 	struct lth_task *task;
 	int bundle_fd;
 	char stage[64];
 	uint64_t jobs_done;
-	int last_signal;               /* from its last words */
+	int last_signal; /* from its last words */
 	uint64_t last_address_space;
-	bool over_memory;              /* stopped by the watch */
+	bool over_memory; /* stopped by the watch */
 	char name[24];
 };
 
@@ -167,7 +167,8 @@ static uint64_t resident_bytes(int pid)
 static bool shall_retire(const struct lth_pool_worker *worker)
 {
 	const struct lth_config *config = worker->pool->config;
-	return worker->jobs_done >= config->worker_jobs || resident_bytes(worker->process.pid) > config->worker_grown_bytes;
+	return worker->jobs_done >= config->worker_jobs ||
+	       resident_bytes(worker->process.pid) > config->worker_grown_bytes;
 }
 
 static void retire(struct lth_pool_worker *worker)
@@ -204,8 +205,8 @@ static void on_ready(struct lth_pool_worker *worker, const json_t *message)
 		snprintf(pool->build, sizeof(pool->build), "%s", build);
 	}
 	char *layers = pool->layers ? json_dumps(pool->layers, JSON_COMPACT) : NULL;
-	lth_log_event(pool->log, LTH_LOG_INFO, NULL, "worker-ready", "worker", worker->name, "layers", layers ? layers : "-",
-		      NULL);
+	lth_log_event(pool->log, LTH_LOG_INFO, NULL, "worker-ready", "worker", worker->name, "layers",
+		      layers ? layers : "-", NULL);
 	free(layers);
 	worker->state = IDLE;
 	pool->events.on_room(pool->events.context);
@@ -262,7 +263,8 @@ static void on_message(struct lth_pool_worker *worker)
 		on_end(worker, message, event[0] == 'd');
 	else if (strcmp(event, "crash") == 0) {
 		worker->last_signal = (int)json_integer_value(json_object_get(message, "signal"));
-		worker->last_address_space = (uint64_t)json_integer_value(json_object_get(message, "address_space_bytes"));
+		worker->last_address_space =
+			(uint64_t)json_integer_value(json_object_get(message, "address_space_bytes"));
 	}
 	json_decref(message);
 }
@@ -304,7 +306,8 @@ static void report_death(struct lth_pool_worker *worker, int64_t exit_status, in
 		outcome.crashed = false;
 		pool->metrics->values[LTH_METRIC_WORKERS_MEMORY]++;
 		lth_diag_fail(&outcome.diag, LTH_OUT_OF_MEMORY, stage, limit_text,
-			      "raise lathed's worker-memory-bytes, or narrow the model's dimensions", "a worker at its memory limit");
+			      "raise lathed's worker-memory-bytes, or narrow the model's dimensions",
+			      "a worker at its memory limit");
 	} else if (outcome.signal == SIGXCPU) {
 		outcome.crashed = false;
 		pool->metrics->values[LTH_METRIC_WORKERS_DEADLINE]++;
@@ -327,13 +330,13 @@ static void on_exit_of_worker(uv_process_t *process, int64_t exit_status, int nu
 	struct lth_pool_worker *worker = process->data;
 	struct lth_pool *pool = worker->pool;
 	char text[48];
-	drain_socket(worker); /* a result or last words may still be there */
+	drain_socket(worker);         /* a result or last words may still be there */
 	kill(-process->pid, SIGKILL); /* children that outlived it */
 	worker->exited = true;
 	snprintf(text, sizeof(text), "%lld/%d", (long long)exit_status, number);
 	lth_log_event(pool->log, worker->state == LEAVING ? LTH_LOG_INFO : LTH_LOG_WARN,
-		      worker->task ? worker->task->job_id : NULL, "worker-exit", "worker", worker->name, "status", text, "stage",
-		      worker->stage[0] ? worker->stage : "-", NULL);
+		      worker->task ? worker->task->job_id : NULL, "worker-exit", "worker", worker->name, "status", text,
+		      "stage", worker->stage[0] ? worker->stage : "-", NULL);
 	if (worker->state == STARTING)
 		pool->failed_starts++;
 	bool had_task = worker->task != NULL;
@@ -352,9 +355,21 @@ static int spawn_process(struct lth_pool_worker *worker, int child_end)
 	snprintf(parent, sizeof(parent), "%ld", (long)getpid());
 	snprintf(memory, sizeof(memory), "%llu", (unsigned long long)pool->config->worker_memory_bytes);
 	snprintf(file_bytes, sizeof(file_bytes), "%llu", (unsigned long long)pool->config->worker_file_bytes);
-	const char *const args[] = {pool->config->worker_path, "--fd", fd, "--parent", parent, "--work", worker->work_dir, "--kernels",
-				    pool->kernels, "--memory", memory, "--file-bytes", file_bytes,
-				    pool->config->worker_sandbox ? NULL : "--no-sandbox", NULL};
+	const char *const args[] = {pool->config->worker_path,
+				    "--fd",
+				    fd,
+				    "--parent",
+				    parent,
+				    "--work",
+				    worker->work_dir,
+				    "--kernels",
+				    pool->kernels,
+				    "--memory",
+				    memory,
+				    "--file-bytes",
+				    file_bytes,
+				    pool->config->worker_sandbox ? NULL : "--no-sandbox",
+				    NULL};
 	char *plain_args[sizeof(args) / sizeof(args[0])]; /* as libuv's interface has them; it does not write */
 	memcpy(plain_args, args, sizeof(args));
 	uv_stdio_container_t stdio[WORKER_FD + 1] = {
@@ -397,8 +412,8 @@ static void spawn(struct lth_pool *pool)
 		return;
 	}
 	mkdir(work_dir, 0700); /* should that fail, every task will say so */
-	*worker = (struct lth_pool_worker){.pool = pool, .socket = ends[0], .bundle_fd = -1, .next = pool->workers,
-					   .work_dir = work_dir};
+	*worker = (struct lth_pool_worker){
+		.pool = pool, .socket = ends[0], .bundle_fd = -1, .next = pool->workers, .work_dir = work_dir};
 	snprintf(worker->name, sizeof(worker->name), "w%llu", (unsigned long long)pool->serial);
 	fcntl(ends[0], F_SETFL, O_NONBLOCK);
 	pool->workers = worker;
@@ -456,7 +471,8 @@ static void on_watch(uv_timer_t *timer)
 }
 
 struct lth_pool *lth_pool_create(uv_loop_t *loop, const struct lth_config *config, struct lth_store *store,
-				 struct lth_metrics *metrics, const struct lth_log *log, const struct lth_pool_events *events)
+				 struct lth_metrics *metrics, const struct lth_log *log,
+				 const struct lth_pool_events *events)
 {
 	struct lth_pool *pool = calloc(1, sizeof(*pool));
 	if (!pool)
@@ -513,9 +529,9 @@ static json_t *request_of(const struct lth_pool_worker *worker, const struct lth
 	json_t *names = json_array();
 	for (size_t i = 0; i < task->num_files; i++)
 		json_array_append_new(names, json_string(task->file_names[i]));
-	return json_pack("{s:s, s:s, s:O?, s:b, s:b, s:s, s:I, s:I, s:o}", "job", task->job_id, "kind", task->kind, "options",
-			 task->options, "model_is_json", task->model_is_json, "csv", task->csv, "work_dir", worker->task_dir,
-			 "threads", (json_int_t)worker->pool->config->worker_threads, "cpu_seconds",
+	return json_pack("{s:s, s:s, s:O?, s:b, s:b, s:s, s:I, s:I, s:o}", "job", task->job_id, "kind", task->kind,
+			 "options", task->options, "model_is_json", task->model_is_json, "csv", task->csv, "work_dir",
+			 worker->task_dir, "threads", (json_int_t)worker->pool->config->worker_threads, "cpu_seconds",
 			 (json_int_t)task->cpu_seconds, "files", names);
 }
 
@@ -561,8 +577,8 @@ enum lth_code lth_pool_start(struct lth_pool *pool, struct lth_task *task, struc
 		error = errno;
 	if (error) {
 		drop_task(worker);
-		return lth_diag_fail(diag, error == ENOSPC ? LTH_DISK_FULL : LTH_IO_ERROR, "work folder", NULL, NULL, "%s",
-				     strerror(error));
+		return lth_diag_fail(diag, error == ENOSPC ? LTH_DISK_FULL : LTH_IO_ERROR, "work folder", NULL, NULL,
+				     "%s", strerror(error));
 	}
 	worker->stage[0] = 0;
 	if (!send_task(worker, task)) { /* it is dying: its exit will be seen; this task has not begun */

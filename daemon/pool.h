@@ -23,8 +23,8 @@ struct lth_task {
 	const char *const *file_names;
 	const int *file_fds;
 	size_t num_files;
-	uint64_t cpu_seconds; /* 0: no limit */
-	void *owner; /* the caller's */
+	uint64_t cpu_seconds;           /* 0: no limit */
+	void *owner;                    /* the caller's */
 	struct lth_pool_worker *worker; /* the pool's: who runs it */
 };
 
@@ -32,9 +32,9 @@ struct lth_outcome {
 	struct lth_diag diag; /* code LTH_OK: the bundle is complete */
 	int bundle_fd;        /* the receiver's, -1 unless LTH_OK */
 	uint64_t index_offset, index_bytes;
-	bool crashed;         /* the worker died: worth another try */
+	bool crashed; /* the worker died: worth another try */
 	int signal;
-	char stage[64];       /* the last stage it reported */
+	char stage[64]; /* the last stage it reported */
 };
 
 struct lth_pool_events {
@@ -48,7 +48,8 @@ struct lth_pool_events {
 
 /* Starts the workers. NULL when out of memory; a worker that cannot be started is tried again, with growing pauses. */
 struct lth_pool *lth_pool_create(uv_loop_t *loop, const struct lth_config *config, struct lth_store *store,
-				 struct lth_metrics *metrics, const struct lth_log *log, const struct lth_pool_events *events);
+				 struct lth_metrics *metrics, const struct lth_log *log,
+				 const struct lth_pool_events *events);
 /* Kills all workers; `on_closed` is called when the last is gone and nothing of the pool is on the loop any more. */
 void lth_pool_close(struct lth_pool *pool, void (*on_closed)(void *context));
 void lth_pool_destroy(struct lth_pool **pool); /* after on_closed */

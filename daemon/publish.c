@@ -32,7 +32,8 @@ static bool slice(const struct lth_wire_view *bundle, const json_t *entry, struc
 {
 	json_int_t offset = json_integer_value(json_object_get(entry, "offset"));
 	json_int_t bytes = json_integer_value(json_object_get(entry, "bytes"));
-	if (offset < 0 || bytes < 0 || (uint64_t)offset > bundle->size || (uint64_t)bytes > bundle->size - (uint64_t)offset)
+	if (offset < 0 || bytes < 0 || (uint64_t)offset > bundle->size ||
+	    (uint64_t)bytes > bundle->size - (uint64_t)offset)
 		return false;
 	out->data = (const char *)bundle->data + offset;
 	out->size = (size_t)bytes;
@@ -66,8 +67,8 @@ static enum lth_code store_artifacts(struct work *work, const struct lth_wire_vi
 		if (code != LTH_OK)
 			return code;
 		snprintf(url, sizeof(url), "/v1/blobs/%s", digest);
-		json_array_append_new(out_list, json_pack("{s:s, s:s, s:I, s:s}", "kind", part.name, "digest", digest, "bytes",
-							  (json_int_t)part.size, "url", url));
+		json_array_append_new(out_list, json_pack("{s:s, s:s, s:I, s:s}", "kind", part.name, "digest", digest,
+							  "bytes", (json_int_t)part.size, "url", url));
 	}
 	return LTH_OK;
 }
@@ -118,7 +119,8 @@ static json_t *decorate(const struct work *work, json_t *document, json_t *artif
 static enum lth_code store_document(struct work *work, json_t *document, json_t *artifacts)
 {
 	char digest[LTH_DIGEST_TEXT], folder[16], name[LTH_DIGEST_TEXT];
-	bool uncacheable = json_is_false(json_object_get(document, "cacheable")); /* e.g. a search that a clock cut short */
+	bool uncacheable =
+		json_is_false(json_object_get(document, "cacheable")); /* e.g. a search that a clock cut short */
 	json_t *decorated = decorate(work, document, artifacts);
 	char *text = decorated ? json_dumps(decorated, JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
 	json_decref(decorated);
@@ -151,9 +153,11 @@ static enum lth_code publish_parts(struct work *work, const struct lth_wire_view
 		char *text = strndup(part.data, part.size);
 		work->answer = lth_answer_plain(text, part.size);
 		if (!work->answer)
-			code = lth_diag_fail(&work->diag, LTH_OUT_OF_MEMORY, "plan", NULL, NULL, "%zu bytes", part.size);
+			code = lth_diag_fail(&work->diag, LTH_OUT_OF_MEMORY, "plan", NULL, NULL, "%zu bytes",
+					     part.size);
 		else if (work->publish.keep_plan)
-			code = lth_store_put(work->publish.store, part.data, part.size, work->answer->plan_digest, &work->diag);
+			code = lth_store_put(work->publish.store, part.data, part.size, work->answer->plan_digest,
+					     &work->diag);
 	} else if (code == LTH_OK) {
 		code = store_artifacts(work, bundle, json_object_get(index, "artifacts"), artifacts);
 		if (code == LTH_OK)
@@ -177,8 +181,9 @@ static void run(uv_work_t *request)
 	struct part part;
 	json_t *place = json_pack("{s:I, s:I}", "offset", (json_int_t)work->publish.index_offset, "bytes",
 				  (json_int_t)work->publish.index_bytes);
-	json_t *index = place && slice(&bundle, place, &part) ? json_loadb(part.data, part.size, JSON_REJECT_DUPLICATES, NULL)
-							      : NULL;
+	json_t *index = place && slice(&bundle, place, &part)
+				? json_loadb(part.data, part.size, JSON_REJECT_DUPLICATES, NULL)
+				: NULL;
 	if (index)
 		(void)!publish_parts(work, &bundle, index);
 	else

@@ -13,7 +13,7 @@ struct lth_publish {
 	struct lth_store *store;
 	int bundle_fd; /* taken */
 	uint64_t index_offset, index_bytes;
-	char key[LTH_DIGEST_TEXT];   /* empty for a plan: its document is the answer */
+	char key[LTH_DIGEST_TEXT]; /* empty for a plan: its document is the answer */
 	char model[LTH_DIGEST_TEXT];
 	bool keep_plan; /* store a plan too: its job may outlive the daemon */
 	double queue_ms;

@@ -24,9 +24,9 @@ static void folder_of(const char *key, char *out, size_t size)
 
 static char *problem_of(const struct lth_job *job)
 {
-	json_t *problem = json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:i}", "slug", lth_code_slug(job->diag.code), "place",
-				    job->diag.place, "found", job->diag.found, "job", job->id, "stage", job->stage, "signal",
-				    job->signal, "attempts", (int)job->attempts);
+	json_t *problem = json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:i}", "slug", lth_code_slug(job->diag.code),
+				    "place", job->diag.place, "found", job->diag.found, "job", job->id, "stage",
+				    job->stage, "signal", job->signal, "attempts", (int)job->attempts);
 	char *text = problem ? json_dumps(problem, JSON_INDENT(1)) : NULL;
 	json_decref(problem);
 	return text;
@@ -34,8 +34,8 @@ static char *problem_of(const struct lth_job *job)
 
 static char *orders_of(const struct lth_job *job)
 {
-	json_t *orders = json_pack("{s:{s:s}, s:O?, s:O?}", "model", "digest", job->spec.model, "files", job->spec.files,
-				   "options", job->spec.options);
+	json_t *orders = json_pack("{s:{s:s}, s:O?, s:O?}", "model", "digest", job->spec.model, "files",
+				   job->spec.files, "options", job->spec.options);
 	char *text = orders ? json_dumps(orders, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) : NULL;
 	json_decref(orders);
 	return text;
@@ -75,13 +75,14 @@ static void remove_oldest(const struct lth_store *store)
 static void run_add(uv_work_t *request)
 {
 	struct entry *entry = request->data;
-	char *folder = lth_store_path(entry->store, entry->folder, ""), *model = lth_store_path(entry->store, entry->folder, "model");
+	char *folder = lth_store_path(entry->store, entry->folder, ""),
+	     *model = lth_store_path(entry->store, entry->folder, "model");
 	if (!folder || !model || (mkdir(folder, 0700) != 0 && errno != EEXIST)) {
 		lth_diag_fail(&entry->diag, LTH_IO_ERROR, entry->folder, NULL, NULL, "%s", strerror(errno));
 	} else {
 		lth_store_link_blob(entry->store, entry->model, model);
-		if (lth_store_write_entry(entry->store, entry->folder, "request.json", entry->orders, strlen(entry->orders),
-					  &entry->diag) == LTH_OK)
+		if (lth_store_write_entry(entry->store, entry->folder, "request.json", entry->orders,
+					  strlen(entry->orders), &entry->diag) == LTH_OK)
 			(void)!lth_store_write_entry(entry->store, entry->folder, "problem.json", entry->problem,
 						     strlen(entry->problem), &entry->diag);
 		remove_oldest(entry->store);
@@ -95,7 +96,8 @@ static void after_add(uv_work_t *request, int status)
 	struct entry *entry = request->data;
 	(void)status;
 	if (entry->diag.code != LTH_OK)
-		lth_log_event(entry->log, LTH_LOG_ERROR, entry->job, "quarantine-failed", "found", entry->diag.found, NULL);
+		lth_log_event(entry->log, LTH_LOG_ERROR, entry->job, "quarantine-failed", "found", entry->diag.found,
+			      NULL);
 	else
 		lth_log_event(entry->log, LTH_LOG_WARN, entry->job, "quarantined", "folder", entry->folder, NULL);
 	free(entry->problem);
@@ -134,7 +136,8 @@ json_t *lth_quarantine_find(const struct lth_store *store, const char *key, stru
 		return NULL;
 	}
 	snprintf(advice, sizeof(advice),
-		 "the reproducer is in the state folder, %s; a new build or Cache-Control: no-cache tries again", folder);
+		 "the reproducer is in the state folder, %s; a new build or Cache-Control: no-cache tries again",
+		 folder);
 	lth_diag_fail(out_diag, code, place, NULL, advice, "%s, at every attempt", found);
 	json_object_del(problem, "slug");
 	json_object_del(problem, "place");

@@ -39,7 +39,8 @@ void lth_reply_static(struct lth_request *request, unsigned status, const char *
 	set(request, status, type, MHD_create_response_from_buffer(size, bytes, MHD_RESPMEM_PERSISTENT));
 }
 
-void lth_reply_fd(struct lth_request *request, unsigned status, const char *type, int fd, uint64_t offset, uint64_t size)
+void lth_reply_fd(struct lth_request *request, unsigned status, const char *type, int fd, uint64_t offset,
+		  uint64_t size)
 {
 	struct MHD_Response *response = MHD_create_response_from_fd_at_offset64(size, fd, offset);
 	if (!response)
@@ -68,7 +69,8 @@ void lth_reply_problem(struct lth_request *request, const struct lth_diag *diag,
 	lth_reply_bytes(request, (unsigned)lth_code_http(diag->code), "application/problem+json", text.data, text.size);
 	if (diag->code == LTH_BUSY || diag->code == LTH_QUOTA) {
 		char seconds[16];
-		snprintf(seconds, sizeof(seconds), "%u", request->server->jobs ? lth_jobs_retry_after(request->server->jobs) : 1);
+		snprintf(seconds, sizeof(seconds), "%u",
+			 request->server->jobs ? lth_jobs_retry_after(request->server->jobs) : 1);
 		lth_reply_header(request, "Retry-After", seconds);
 	}
 }

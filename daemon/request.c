@@ -52,7 +52,7 @@ static void on_disconnect(uv_poll_t *poll, int status, int events)
 	request->early = false;
 	lth_jobs_leave(request->server->jobs, &request->waiter);
 	if (request->working)
-		return; /* its work ends first */
+		return;       /* its work ends first */
 	if (!request->read) { /* a stream has replied already */
 		lth_diag_fail(&diag, LTH_CANCELLED, "connection", NULL, NULL, "the client left");
 		lth_reply_problem(request, &diag, NULL);
@@ -275,7 +275,8 @@ void lth_request_client(const struct lth_request *request, char *out_name, size_
 		peer_name(request, out_name, size);
 	else if (info && info->client_addr)
 		getnameinfo(info->client_addr,
-			    info->client_addr->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6),
+			    info->client_addr->sa_family == AF_INET ? sizeof(struct sockaddr_in)
+								    : sizeof(struct sockaddr_in6),
 			    out_name, (socklen_t)size, NULL, 0, NI_NUMERICHOST);
 }
 
@@ -299,8 +300,8 @@ static enum lth_code check_origin(const struct lth_request *request, struct lth_
 	const char *origin = lth_request_header(request, "Origin");
 	if (lth_origin_allowed(origin, lth_request_header(request, "Host"), request->server->loopback))
 		return LTH_OK;
-	return lth_diag_fail(diag, LTH_FORBIDDEN, "Origin", "the daemon's own page, or a client that is no web page", NULL,
-			     "a request from %s", origin);
+	return lth_diag_fail(diag, LTH_FORBIDDEN, "Origin", "the daemon's own page, or a client that is no web page",
+			     NULL, "a request from %s", origin);
 }
 
 /* Who is it, and may they? */
@@ -321,8 +322,8 @@ static enum lth_code check_role(struct lth_request *request, struct lth_diag *di
 	if (has >= wanted)
 		return LTH_OK;
 	if (has == LTH_ROLE_OPEN)
-		return lth_diag_fail(diag, LTH_UNAUTHORIZED, "Authorization", "a bearer token of the daemon's token file",
-				     NULL, "none that is valid");
+		return lth_diag_fail(diag, LTH_UNAUTHORIZED, "Authorization",
+				     "a bearer token of the daemon's token file", NULL, "none that is valid");
 	return lth_diag_fail(diag, LTH_FORBIDDEN, "Authorization", names[wanted], NULL, "the role %s", names[has]);
 }
 
@@ -346,7 +347,8 @@ static enum lth_code check_body(struct lth_request *request, struct lth_diag *di
 	request->body_is_json = request->route->body == LTH_BODY_MODEL && content == LTH_CONTENT_JSON;
 	request->body_limit = request->body_is_json ? config->json_limit_bytes : config->body_limit_bytes;
 	if (!known && !chunked)
-		return lth_diag_fail(diag, LTH_LENGTH_REQUIRED, "body", "Content-Length, or chunked encoding", NULL, "neither");
+		return lth_diag_fail(diag, LTH_LENGTH_REQUIRED, "body", "Content-Length, or chunked encoding", NULL,
+				     "neither");
 	if (bytes > request->body_limit)
 		return lth_diag_fail(diag, LTH_TOO_LARGE, "body", NULL,
 				     request->body_is_json ? "PUT weights to /v1/blobs and name them by digest"
@@ -388,7 +390,8 @@ static bool take_body(struct lth_request *request, const char *data, size_t size
 		return request->body_bytes < request->body_limit ||
 		       request->body_bytes - request->body_limit < DRAIN_BYTES;
 	if (!request->body_is_json)
-		(void)!lth_spool_append(&request->spool, data, size, &request->diag); /* the diag tells, once all is drained */
+		(void)!lth_spool_append(&request->spool, data, size,
+					&request->diag); /* the diag tells, once all is drained */
 	else
 		lth_buf_append(&request->text, data, size);
 	if (!lth_buf_ok(&request->text))
@@ -457,8 +460,8 @@ static void log_request(const struct lth_request *request)
 	char ms[32], status[16];
 	snprintf(ms, sizeof(ms), "%.3f", (double)(lth_now_ns() - request->started_ns) * 1e-6);
 	snprintf(status, sizeof(status), "%u", request->status);
-	lth_log_event(&request->server->log, LTH_LOG_DEBUG, NULL, "request", "route", lth_routes_name(request->route_number),
-		      "status", status, "ms", ms, NULL);
+	lth_log_event(&request->server->log, LTH_LOG_DEBUG, NULL, "request", "route",
+		      lth_routes_name(request->route_number), "status", status, "ms", ms, NULL);
 }
 
 void lth_http_completed(void *context, struct MHD_Connection *connection, void **state,
@@ -496,13 +499,15 @@ void lth_http_connection(void *context, struct MHD_Connection *connection, void 
 {
 	struct lth_server *server = context;
 	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
-		const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+		const union MHD_ConnectionInfo *info =
+			MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 		struct lth_connection *socket = calloc(1, sizeof(*socket));
 		*state = socket;
 		if (!socket)
 			return;
-		*socket = (struct lth_connection){
-			.fd = info ? info->connect_fd : -1, .quiet_since_ns = lth_now_ns(), .next = server->connections};
+		*socket = (struct lth_connection){.fd = info ? info->connect_fd : -1,
+						  .quiet_since_ns = lth_now_ns(),
+						  .next = server->connections};
 		if (server->connections)
 			server->connections->previous = socket;
 		server->connections = socket;

@@ -10,8 +10,8 @@
 
 struct compile {
 	struct lth_job_spec spec;
-	json_t *body;        /* a JSON body, owned; inline models point into it */
-	char *inline_model;  /* canonical text of an inline graph */
+	json_t *body;       /* a JSON body, owned; inline models point into it */
+	char *inline_model; /* canonical text of an inline graph */
 	bool has_raw;
 	struct lth_diag diag;
 };
@@ -53,13 +53,14 @@ static enum lth_code parse_body(struct lth_request *request, struct compile *com
 {
 	json_error_t error;
 	char place[64];
-	compile->body = json_loadb(request->text.data ? request->text.data : "", request->text.size, JSON_REJECT_DUPLICATES,
-				   &error);
+	compile->body = json_loadb(request->text.data ? request->text.data : "", request->text.size,
+				   JSON_REJECT_DUPLICATES, &error);
 	if (json_is_object(compile->body))
 		return LTH_OK;
 	snprintf(place, sizeof(place), "line %d, column %d", error.line, error.column);
-	return compile->body ? lth_diag_fail(&compile->diag, LTH_INVALID_JSON, "body", "an object", NULL, "something else")
-			     : lth_diag_fail(&compile->diag, LTH_INVALID_JSON, place, NULL, NULL, "%s", error.text);
+	return compile->body
+		       ? lth_diag_fail(&compile->diag, LTH_INVALID_JSON, "body", "an object", NULL, "something else")
+		       : lth_diag_fail(&compile->diag, LTH_INVALID_JSON, place, NULL, NULL, "%s", error.text);
 }
 
 static enum lth_code check_members(struct compile *compile)
@@ -94,8 +95,9 @@ static enum lth_code read_files(struct compile *compile, const json_t *files)
 				     "something else");
 	json_object_foreach((json_t *)(uintptr_t)files, name, digest)
 		if (!json_is_string(digest) || !lth_digest_valid(json_string_value(digest)))
-			return lth_diag_fail(&compile->diag, LTH_INVALID_JSON, name, "sha256: and 64 lower-case hex digits", NULL,
-					     "'%s'", json_is_string(digest) ? json_string_value(digest) : "no string");
+			return lth_diag_fail(&compile->diag, LTH_INVALID_JSON, name,
+					     "sha256: and 64 lower-case hex digits", NULL, "'%s'",
+					     json_is_string(digest) ? json_string_value(digest) : "no string");
 	compile->spec.files = json_deep_copy(files);
 	return LTH_OK;
 }
@@ -104,13 +106,15 @@ static enum lth_code read_model(struct compile *compile, const json_t *model)
 {
 	const json_t *digest = json_object_get(model, "digest");
 	if (!json_is_object(model))
-		return lth_diag_fail(&compile->diag, LTH_INVALID_JSON, "model", "a graph, or {\"digest\":\"sha256:...\"}", NULL,
+		return lth_diag_fail(&compile->diag, LTH_INVALID_JSON, "model",
+				     "a graph, or {\"digest\":\"sha256:...\"}", NULL,
 				     model ? "something else" : "no model");
 	if (digest) {
 		const char *text = json_string_value(digest);
 		if (!text || !lth_digest_valid(text))
 			return lth_diag_fail(&compile->diag, LTH_INVALID_JSON, "model.digest",
-					     "sha256: and 64 lower-case hex digits", NULL, "'%s'", text ? text : "no string");
+					     "sha256: and 64 lower-case hex digits", NULL, "'%s'",
+					     text ? text : "no string");
 		strcpy(compile->spec.model, text);
 		return LTH_OK;
 	}
@@ -133,9 +137,10 @@ static enum lth_code read_json(struct lth_request *request, struct compile *comp
 	const json_t *priority = json_object_get(compile->body, "priority");
 	if (options && !json_is_object(options))
 		return lth_diag_fail(&compile->diag, LTH_INVALID_JSON, "options", "an object", NULL, "something else");
-	if (priority && (!json_is_integer(priority) || json_integer_value(priority) < -10 || json_integer_value(priority) > 10))
-		return lth_diag_fail(&compile->diag, LTH_INVALID_JSON, "priority", "a whole number from -10 to 10", NULL,
-				     "something else");
+	if (priority &&
+	    (!json_is_integer(priority) || json_integer_value(priority) < -10 || json_integer_value(priority) > 10))
+		return lth_diag_fail(&compile->diag, LTH_INVALID_JSON, "priority", "a whole number from -10 to 10",
+				     NULL, "something else");
 	compile->spec.priority = (int)json_integer_value(priority);
 	compile->spec.options = options ? json_deep_copy(options) : json_object();
 	code = read_files(compile, json_object_get(compile->body, "files"));
@@ -147,8 +152,8 @@ static enum lth_code read_raw(struct lth_request *request, struct compile *compi
 	compile->spec.options = json_object();
 	compile->has_raw = true;
 	if (!request->spool.size)
-		return lth_diag_fail(&compile->diag, LTH_INVALID_REQUEST, "body", "a model", "curl --data-binary @m.onnx",
-				     "an empty body");
+		return lth_diag_fail(&compile->diag, LTH_INVALID_REQUEST, "body", "a model",
+				     "curl --data-binary @m.onnx", "an empty body");
 	compile->spec.payload_bytes = request->spool.size;
 	compile->spec.model_is_json = request->spool.head == '{'; /* no ONNX file begins so: field 15, group start */
 	lth_spool_digest(&request->spool, compile->spec.model);
@@ -156,7 +161,8 @@ static enum lth_code read_raw(struct lth_request *request, struct compile *compi
 }
 
 /* --- blobs that the request names */
-static void note_missing(const struct lth_store *store, const char *digest, json_t *missing, uint64_t *bytes, char *head)
+static void note_missing(const struct lth_store *store, const char *digest, json_t *missing, uint64_t *bytes,
+			 char *head)
 {
 	uint64_t size = 0;
 	int fd = lth_store_open_blob(store, digest, &size);
@@ -187,8 +193,8 @@ static bool find_blobs(struct lth_request *request, struct compile *compile)
 	if (!complete) {
 		json_t *extra = json_pack("{s:O}", "missing", missing);
 		lth_diag_fail(&compile->diag, LTH_MISSING_BLOB, json_string_value(json_array_get(missing, 0)), NULL,
-			      "PUT each to /v1/blobs/DIGEST, then send the request again", "%zu blobs that are not in the store",
-			      json_array_size(missing));
+			      "PUT each to /v1/blobs/DIGEST, then send the request again",
+			      "%zu blobs that are not in the store", json_array_size(missing));
 		lth_reply_problem(request, &compile->diag, extra);
 		json_decref(extra);
 	}
@@ -205,7 +211,8 @@ static void publish_model(struct lth_request *request)
 	if (compile->has_raw)
 		(void)!lth_spool_publish(store, &request->spool, compile->spec.model, &compile->diag);
 	else
-		(void)!lth_store_put(store, compile->inline_model, strlen(compile->inline_model), digest, &compile->diag);
+		(void)!lth_store_put(store, compile->inline_model, strlen(compile->inline_model), digest,
+				     &compile->diag);
 }
 
 static void submit(struct lth_request *request)
@@ -240,8 +247,9 @@ static void look_up(struct lth_request *request, struct compile *compile)
 		lth_answer_release(&answer);
 		return;
 	}
-	json_t *quarantined = lth_request_wants_no_cache(request) ? NULL
-								  : lth_quarantine_find(&server->store, spec->key, &compile->diag);
+	json_t *quarantined = lth_request_wants_no_cache(request)
+				      ? NULL
+				      : lth_quarantine_find(&server->store, spec->key, &compile->diag);
 	if (quarantined) {
 		lth_reply_problem(request, &compile->diag, quarantined);
 		json_decref(quarantined);
@@ -276,8 +284,8 @@ void lth_route_compile(struct lth_request *request)
 	if (code == LTH_OK)
 		code = read_options(request, compile);
 	if (code == LTH_OK)
-		code = lth_options_key(&server->description, compile->spec.model, compile->spec.files, compile->spec.options,
-				       server->config.salt, compile->spec.key, &compile->diag);
+		code = lth_options_key(&server->description, compile->spec.model, compile->spec.files,
+				       compile->spec.options, server->config.salt, compile->spec.key, &compile->diag);
 	if (code != LTH_OK) {
 		lth_reply_problem(request, &compile->diag, NULL);
 		return;

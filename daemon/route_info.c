@@ -13,8 +13,9 @@ static void reply_table(struct lth_request *request, const char *name)
 	if (!lth_request_has_description(request))
 		return;
 	json_t *table = json_object_get(request->server->description.root, name);
-	lth_reply_json(request, 200, json_pack("{s:s, s:O}", "build", request->server->description.build, name,
-					       table ? table : json_null()));
+	lth_reply_json(request, 200,
+		       json_pack("{s:s, s:O}", "build", request->server->description.build, name,
+				 table ? table : json_null()));
 }
 
 void lth_route_passes(struct lth_request *request)
@@ -50,15 +51,18 @@ void lth_route_version(struct lth_request *request)
 	json_t *root = server->description.root;
 	lth_reply_json(
 		request, 200,
-		json_pack("{s:s, s:{s:o, s:o, s:o}, s:{s:s, s:s, s:s}, s:o, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}}", "lathed",
-			  PACKAGE_VERSION, "worker", "version", copy_of(json_object_get(root, "version")), "llvm",
-			  copy_of(json_object_get(root, "llvm")), "build", copy_of(json_object_get(root, "build")), "libraries",
-			  "libmicrohttpd", MHD_get_version(), "libuv", uv_version_string(), "jansson", jansson_version_str(),
-			  "sandbox", layers ? json_deep_copy(layers) : json_array(), "limits", "workers",
-			  (json_int_t)config->workers, "worker_memory_bytes", (json_int_t)config->worker_memory_bytes,
-			  "memory_budget_bytes", (json_int_t)config->memory_budget_bytes, "queue", (json_int_t)config->queue_limit,
-			  "job_timeout_ms", (json_int_t)config->job_timeout_ms, "body_bytes", (json_int_t)config->body_limit_bytes,
-			  "json_bytes", (json_int_t)config->json_limit_bytes, "connections", (json_int_t)config->connections));
+		json_pack(
+			"{s:s, s:{s:o, s:o, s:o}, s:{s:s, s:s, s:s}, s:o, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}}",
+			"lathed", PACKAGE_VERSION, "worker", "version", copy_of(json_object_get(root, "version")),
+			"llvm", copy_of(json_object_get(root, "llvm")), "build",
+			copy_of(json_object_get(root, "build")), "libraries", "libmicrohttpd", MHD_get_version(),
+			"libuv", uv_version_string(), "jansson", jansson_version_str(), "sandbox",
+			layers ? json_deep_copy(layers) : json_array(), "limits", "workers",
+			(json_int_t)config->workers, "worker_memory_bytes", (json_int_t)config->worker_memory_bytes,
+			"memory_budget_bytes", (json_int_t)config->memory_budget_bytes, "queue",
+			(json_int_t)config->queue_limit, "job_timeout_ms", (json_int_t)config->job_timeout_ms,
+			"body_bytes", (json_int_t)config->body_limit_bytes, "json_bytes",
+			(json_int_t)config->json_limit_bytes, "connections", (json_int_t)config->connections));
 }
 
 /* healthz?deep=1 also writes to the store, durably, and reads back what it wrote. */
@@ -82,12 +86,14 @@ static void after_try(struct lth_request *request)
 	if (request->diag.code == LTH_OK && idle + busy == 0)
 		lth_diag_fail(&request->diag, LTH_BUSY, "workers", NULL, NULL, "no worker is alive");
 	if (request->diag.code == LTH_OK && lth_jobs_stuck(request->server->jobs))
-		lth_diag_fail(&request->diag, LTH_INTERNAL, "jobs", NULL, NULL, "a job that does not end at its deadline");
+		lth_diag_fail(&request->diag, LTH_INTERNAL, "jobs", NULL, NULL,
+			      "a job that does not end at its deadline");
 	if (request->diag.code != LTH_OK)
 		lth_reply_problem(request, &request->diag, NULL);
 	else
-		lth_reply_json(request, 200, json_pack("{s:s, s:s, s:i}", "status", "ok", "store", "ok", "workers",
-						       (int)(idle + busy)));
+		lth_reply_json(
+			request, 200,
+			json_pack("{s:s, s:s, s:i}", "status", "ok", "store", "ok", "workers", (int)(idle + busy)));
 }
 
 void lth_route_healthz(struct lth_request *request)
@@ -115,8 +121,9 @@ void lth_route_readyz(struct lth_request *request)
 		lth_reply_problem(request, &diag, NULL);
 		return;
 	}
-	lth_reply_json(request, 200, json_pack("{s:s, s:i, s:i, s:i}", "status", "ready", "workers_idle", (int)idle,
-					       "workers_busy", (int)busy, "queued", (int)queued));
+	lth_reply_json(request, 200,
+		       json_pack("{s:s, s:i, s:i, s:i}", "status", "ready", "workers_idle", (int)idle, "workers_busy",
+				 (int)busy, "queued", (int)queued));
 }
 
 void lth_route_metrics(struct lth_request *request)
@@ -138,6 +145,7 @@ void lth_route_openapi(struct lth_request *request)
 void lth_route_page(struct lth_request *request)
 {
 	lth_reply_static(request, 200, "text/html; charset=utf-8", lth_web_page, strlen(lth_web_page));
-	lth_reply_header(request, "Content-Security-Policy",
-			 "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'");
+	lth_reply_header(
+		request, "Content-Security-Policy",
+		"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'");
 }

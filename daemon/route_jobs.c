@@ -9,7 +9,8 @@ static struct lth_job *find(struct lth_request *request)
 	struct lth_diag diag = {0};
 	struct lth_job *job = lth_jobs_find(request->server->jobs, request->argument);
 	if (!job) {
-		lth_diag_fail(&diag, LTH_NOT_FOUND, request->argument, NULL, NULL, "no job of this id (old ones are forgotten)");
+		lth_diag_fail(&diag, LTH_NOT_FOUND, request->argument, NULL, NULL,
+			      "no job of this id (old ones are forgotten)");
 		lth_reply_problem(request, &diag, NULL);
 	}
 	return job;

@@ -35,8 +35,8 @@ static void after(struct lth_request *request)
 		return;
 	}
 	request->server->metrics.values[LTH_METRIC_STORE_BYTES] = atomic_load(&request->server->store.bytes);
-	lth_reply_json(request, 201, json_pack("{s:s, s:I}", "digest", request->argument, "bytes",
-					       (json_int_t)request->body_bytes));
+	lth_reply_json(request, 201,
+		       json_pack("{s:s, s:I}", "digest", request->argument, "bytes", (json_int_t)request->body_bytes));
 }
 
 void lth_route_blob_put(struct lth_request *request)
@@ -46,14 +46,14 @@ void lth_route_blob_put(struct lth_request *request)
 		return;
 	lth_spool_digest(&request->spool, digest);
 	if (strcmp(digest, request->argument) != 0) {
-		lth_diag_fail(&request->diag, LTH_INVALID_REQUEST, "body", request->argument, NULL, "bytes whose digest is %s",
-			      digest);
+		lth_diag_fail(&request->diag, LTH_INVALID_REQUEST, "body", request->argument, NULL,
+			      "bytes whose digest is %s", digest);
 		lth_reply_problem(request, &request->diag, NULL);
 		return;
 	}
 	if (lth_store_has(&request->server->store, digest)) {
-		lth_reply_json(request, 200, json_pack("{s:s, s:I}", "digest", digest, "bytes",
-						       (json_int_t)request->body_bytes));
+		lth_reply_json(request, 200,
+			       json_pack("{s:s, s:I}", "digest", digest, "bytes", (json_int_t)request->body_bytes));
 		return;
 	}
 	lth_request_work(request, publish, after);
@@ -64,7 +64,8 @@ void lth_route_blob_put(struct lth_request *request)
 static void name_as_blob(struct lth_request *request)
 {
 	char digest[sizeof(request->argument) + 8];
-	snprintf(digest, sizeof(digest), "sha256:%s", request->argument); /* whatever it was: refused unless it is hex now */
+	snprintf(digest, sizeof(digest), "sha256:%s",
+		 request->argument); /* whatever it was: refused unless it is hex now */
 	snprintf(request->argument, sizeof(request->argument), "%.*s", (int)sizeof(request->argument) - 1, digest);
 }
 

@@ -5,7 +5,8 @@
 #include <string.h>
 
 static const struct lth_route routes[] = {
-#define LTH_ROUTE(method, path, body, role, handler, summary) {#method, path, LTH_BODY_##body, LTH_ROLE_##role, handler},
+#define LTH_ROUTE(method, path, body, role, handler, summary)                                                          \
+	{#method, path, LTH_BODY_##body, LTH_ROLE_##role, handler},
 #include "daemon/routes.def"
 #undef LTH_ROUTE
 };
@@ -53,7 +54,8 @@ void lth_routes_match(struct lth_request *request, const char *method, const cha
 	if (allowed[0])
 		lth_diag_fail(&diag, LTH_METHOD_NOT_ALLOWED, path, allowed, NULL, "the method %s", method);
 	else
-		lth_diag_fail(&diag, LTH_NOT_FOUND, path, NULL, "GET /openapi.yaml lists the addresses", "no such address");
+		lth_diag_fail(&diag, LTH_NOT_FOUND, path, NULL, "GET /openapi.yaml lists the addresses",
+			      "no such address");
 	lth_reply_problem(request, &diag, NULL);
 	if (allowed[0])
 		lth_reply_header(request, "Allow", allowed);

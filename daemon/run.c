@@ -136,7 +136,8 @@ static void publish(struct lth_jobs *jobs, struct lth_job *job, struct lth_outco
 	struct published *published = calloc(1, sizeof(*published));
 	memcpy(publish.key, job->spec.key, sizeof(publish.key));
 	memcpy(publish.model, job->spec.model, sizeof(publish.model));
-	publish.keep_plan = job->spec.kind != LTH_JOB_COMPILE && job->spec.model[0]; /* its body is a blob: it may outlive us */
+	publish.keep_plan =
+		job->spec.kind != LTH_JOB_COMPILE && job->spec.model[0]; /* its body is a blob: it may outlive us */
 	publish.context = published;
 	job->state = LTH_STATE_PUBLISHING;
 	if (published)

@@ -36,7 +36,8 @@ void lth_jobs_note_peak(struct lth_jobs *jobs, const char *model, uint64_t peak_
 	jobs->history[hash % LTH_JOBS_HISTORY].model_hash = hash;
 }
 
-enum lth_code lth_jobs_admit(struct lth_jobs *jobs, const struct lth_job_spec *spec, uint64_t predicted, struct lth_diag *diag)
+enum lth_code lth_jobs_admit(struct lth_jobs *jobs, const struct lth_job_spec *spec, uint64_t predicted,
+			     struct lth_diag *diag)
 {
 	if (jobs->draining)
 		return lth_diag_fail(diag, LTH_BUSY, "queue", NULL, "try again", "a daemon that is shutting down");
@@ -58,7 +59,8 @@ enum lth_code lth_jobs_admit(struct lth_jobs *jobs, const struct lth_job_spec *s
 	if (most && own >= most) {
 		jobs->metrics->values[LTH_METRIC_JOBS_REFUSED]++;
 		return lth_diag_fail(diag, LTH_QUOTA, spec->client, NULL, "wait for some of them to end",
-				     "%llu jobs of this client in flight, as many as are allowed", (unsigned long long)own);
+				     "%llu jobs of this client in flight, as many as are allowed",
+				     (unsigned long long)own);
 	}
 	return LTH_OK;
 }
@@ -106,7 +108,8 @@ enum { MOST_RUNNING = 256 };
 static unsigned list_running(const struct lth_jobs *jobs, const struct lth_job **out_list)
 {
 	unsigned count = 0;
-	for (const struct lth_job *job = jobs->newest; job && count < MOST_RUNNING && count < jobs->running; job = job->previous)
+	for (const struct lth_job *job = jobs->newest; job && count < MOST_RUNNING && count < jobs->running;
+	     job = job->previous)
 		if (job->state == LTH_STATE_RUNNING || job->state == LTH_STATE_PUBLISHING)
 			out_list[count++] = job;
 	return count;

@@ -83,7 +83,8 @@ static bool on_description(void *context, const char *text, size_t size)
 	struct lth_diag diag = {0};
 	char line[1024];
 	if (lth_description_load(&server->description, text, size, &diag) == LTH_OK) {
-		lth_log_event(&server->log, LTH_LOG_INFO, NULL, "description", "build", server->description.build, NULL);
+		lth_log_event(&server->log, LTH_LOG_INFO, NULL, "description", "build", server->description.build,
+			      NULL);
 		server->description_is_new = true; /* whoever waits for it is woken when the worker is ready */
 		return true;
 	}
@@ -120,21 +121,21 @@ static enum lth_code start_http(struct lth_server *server, struct lth_diag *diag
 {
 	const struct lth_config *config = &server->config;
 	struct MHD_OptionItem tls[4] = {{MHD_OPTION_END, 0, NULL}};
-	unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG | (server->tls.cert ? MHD_USE_TLS : 0);
+	unsigned flags =
+		MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG | (server->tls.cert ? MHD_USE_TLS : 0);
 	set_tls_options(server, tls);
+	/* clang-format off: an option and its value a line */
 	server->http = MHD_start_daemon(
-		flags, 0, NULL, NULL, lth_http_request, server,
-		MHD_OPTION_EXTERNAL_LOGGER, on_http_log, server,
-		MHD_OPTION_LISTEN_SOCKET, server->listen_fd,
-		MHD_OPTION_NOTIFY_COMPLETED, lth_http_completed, server,
-		MHD_OPTION_NOTIFY_CONNECTION, lth_http_connection, server,
-		MHD_OPTION_CONNECTION_LIMIT, (unsigned)config->connections,
-		MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)config->address_connections,
-		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)((config->idle_timeout_ms + 999) / 1000),
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
-		MHD_OPTION_ARRAY, tls,
-		MHD_OPTION_END);
-	const union MHD_DaemonInfo *info = server->http ? MHD_get_daemon_info(server->http, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
+		flags, 0, NULL, NULL, lth_http_request, server, MHD_OPTION_EXTERNAL_LOGGER, on_http_log, server,
+		MHD_OPTION_LISTEN_SOCKET, server->listen_fd, MHD_OPTION_NOTIFY_COMPLETED, lth_http_completed, server,
+		MHD_OPTION_NOTIFY_CONNECTION, lth_http_connection, server, MHD_OPTION_CONNECTION_LIMIT,
+		(unsigned)config->connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+		(unsigned)config->address_connections, MHD_OPTION_CONNECTION_TIMEOUT,
+		(unsigned)((config->idle_timeout_ms + 999) / 1000), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+		(size_t)CONNECTION_MEMORY, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+	/* clang-format on */
+	const union MHD_DaemonInfo *info =
+		server->http ? MHD_get_daemon_info(server->http, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
 	if (!info)
 		return lth_diag_fail(diag, LTH_INTERNAL, "http", NULL, NULL, "libmicrohttpd does not start");
 	uv_poll_init(server->loop, &server->http_poll, info->epoll_fd);
@@ -248,7 +249,8 @@ static void maybe_evict(struct lth_server *server)
 	*eviction = (struct eviction){
 		.server = server, .budget_bytes = budget / 10 * 9, .held = lth_jobs_held(server->jobs)};
 	eviction->request.data = eviction;
-	server->evicting = eviction->held && uv_queue_work(server->loop, &eviction->request, run_eviction, after_eviction) == 0;
+	server->evicting =
+		eviction->held && uv_queue_work(server->loop, &eviction->request, run_eviction, after_eviction) == 0;
 	if (!server->evicting) {
 		json_decref(eviction->held);
 		free(eviction);
@@ -330,7 +332,9 @@ enum lth_code lth_server_start(struct lth_server *server, uv_loop_t *loop, struc
 	server->log.threshold = server->config.log_threshold;
 	server->started_ns = lth_now_ns();
 	server->listen_fd = -1;
-	enum lth_code code = server->config.token_file[0] ? lth_tokens_load(&server->tokens, server->config.token_file, diag) : LTH_OK;
+	enum lth_code code = server->config.token_file[0]
+				     ? lth_tokens_load(&server->tokens, server->config.token_file, diag)
+				     : LTH_OK;
 	if (code == LTH_OK)
 		code = lth_tls_load(&server->config, &server->tls, diag);
 	if (code == LTH_OK)
@@ -340,7 +344,8 @@ enum lth_code lth_server_start(struct lth_server *server, uv_loop_t *loop, struc
 	if (code != LTH_OK)
 		return code;
 	server->metrics.values[LTH_METRIC_STORE_BYTES] = atomic_load(&server->store.bytes);
-	server->jobs = lth_jobs_create(loop, &server->config, &server->store, &server->answers, &server->metrics, &server->log);
+	server->jobs = lth_jobs_create(loop, &server->config, &server->store, &server->answers, &server->metrics,
+				       &server->log);
 	if (!server->jobs)
 		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "start", NULL, NULL, "jobs");
 	const struct lth_pool_events events = {server, on_stage, on_outcome, on_room, on_description};
@@ -366,8 +371,8 @@ enum lth_code lth_server_start(struct lth_server *server, uv_loop_t *loop, struc
 		return code;
 	lth_systemd_notify("READY=1");
 	snprintf(port, sizeof(port), "%u", server->port);
-	lth_log_event(&server->log, LTH_LOG_INFO, NULL, "listening", "address", server->config.listen, "port", port, "state_dir",
-		      server->store.root, NULL);
+	lth_log_event(&server->log, LTH_LOG_INFO, NULL, "listening", "address", server->config.listen, "port", port,
+		      "state_dir", server->store.root, NULL);
 	return LTH_OK;
 }
 

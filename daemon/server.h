@@ -77,7 +77,7 @@ struct lth_request {
 	bool early; /* waits for the first worker to introduce itself */
 	enum lth_body body;
 	bool body_is_json;
-	char client[64]; /* the name that its credentials gave it; else empty */
+	char client[64];        /* the name that its credentials gave it; else empty */
 	struct lth_spool spool; /* a raw body */
 	struct lth_buf text;    /* a JSON body */
 	struct lth_diag diag;   /* the first thing that went wrong with the body */
@@ -85,8 +85,8 @@ struct lth_request {
 	unsigned status;
 	struct lth_waiter waiter;
 	const char *cache; /* for the reply: "miss", "hit", "joined" */
-	bool wants_handle;  /* 202 once the job's record is on disk */
-	uv_timer_t *timer;  /* of a wait, while one runs */
+	bool wants_handle; /* 202 once the job's record is on disk */
+	uv_timer_t *timer; /* of a wait, while one runs */
 	struct lth_watcher *watcher;
 	int64_t (*read)(struct lth_request *request, char *buffer, size_t size); /* of a stream */
 	void *state; /* the route's own, freed by free_state */
@@ -107,7 +107,8 @@ void lth_server_stop(struct lth_server *server);
 LTH_MUST_CHECK enum lth_code lth_server_listen(struct lth_server *server, struct lth_diag *diag);
 
 /* --- tls.c */
-LTH_MUST_CHECK enum lth_code lth_tls_load(const struct lth_config *config, struct lth_tls *out_tls, struct lth_diag *diag);
+LTH_MUST_CHECK enum lth_code lth_tls_load(const struct lth_config *config, struct lth_tls *out_tls,
+					  struct lth_diag *diag);
 void lth_tls_free(struct lth_tls *tls);
 /* True when the client showed a certificate that our authority signed; its common name is put into `out_name`. */
 bool lth_tls_client(const struct lth_request *request, char *out_name, size_t size);
@@ -138,10 +139,11 @@ bool lth_request_has_description(struct lth_request *request);
 void lth_request_wake_early(struct lth_server *server);
 
 /* --- reply.c: each sets the request's reply; headers may be added afterwards */
-void lth_reply_bytes(struct lth_request *request, unsigned status, const char *type, char *bytes, size_t size); /* takes */
+void lth_reply_bytes(struct lth_request *request, unsigned status, const char *type, char *bytes,
+		     size_t size); /* takes */
 void lth_reply_static(struct lth_request *request, unsigned status, const char *type, const char *text, size_t size);
 void lth_reply_fd(struct lth_request *request, unsigned status, const char *type, int fd, uint64_t offset,
-		  uint64_t size); /* takes the descriptor */
+		  uint64_t size);                                                    /* takes the descriptor */
 void lth_reply_json(struct lth_request *request, unsigned status, json_t *document); /* takes */
 void lth_reply_problem(struct lth_request *request, const struct lth_diag *diag, const json_t *extra);
 void lth_reply_header(struct lth_request *request, const char *name, const char *value);

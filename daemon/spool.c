@@ -16,13 +16,13 @@ static json_t *diag_json(const struct lth_diag *diag)
 static json_t *record_json(const struct lth_job *job)
 {
 	const struct lth_job_spec *spec = &job->spec;
-	json_t *record = json_pack("{s:s, s:s, s:s, s:I, s:s, s:s, s:b, s:b, s:O?, s:O?, s:I, s:I, s:i, s:s, s:s, s:s}", "id",
-				   job->id, "kind", lth_job_kind_name(spec->kind), "state", lth_job_state_name(job->state),
-				   "created_unix_ms", (json_int_t)job->created_unix_ms, "key", spec->key, "model", spec->model,
-				   "model_is_json", spec->model_is_json, "csv", spec->csv, "files", spec->files, "options",
-				   spec->options, "payload_bytes", (json_int_t)spec->payload_bytes, "timeout_ms",
-				   (json_int_t)spec->timeout_ms, "priority", spec->priority, "client", spec->client, "trace",
-				   spec->trace, "result", job->answer_digest);
+	json_t *record = json_pack(
+		"{s:s, s:s, s:s, s:I, s:s, s:s, s:b, s:b, s:O?, s:O?, s:I, s:I, s:i, s:s, s:s, s:s}", "id", job->id,
+		"kind", lth_job_kind_name(spec->kind), "state", lth_job_state_name(job->state), "created_unix_ms",
+		(json_int_t)job->created_unix_ms, "key", spec->key, "model", spec->model, "model_is_json",
+		spec->model_is_json, "csv", spec->csv, "files", spec->files, "options", spec->options, "payload_bytes",
+		(json_int_t)spec->payload_bytes, "timeout_ms", (json_int_t)spec->timeout_ms, "priority", spec->priority,
+		"client", spec->client, "trace", spec->trace, "result", job->answer_digest);
 	if (job->state == LTH_STATE_FAILED)
 		json_object_set_new(record, "problem", diag_json(&job->diag));
 	return record;

@@ -19,8 +19,9 @@ enum { NUM_FOLDERS = sizeof(folders) / sizeof(folders[0]) };
 
 static enum lth_code failed(struct lth_diag *diag, const char *place, const char *what)
 {
-	enum lth_code code = errno == ENOSPC || errno == EDQUOT ? LTH_DISK_FULL : errno == ENOMEM ? LTH_OUT_OF_MEMORY
-												   : LTH_IO_ERROR;
+	enum lth_code code = errno == ENOSPC || errno == EDQUOT ? LTH_DISK_FULL
+			     : errno == ENOMEM                  ? LTH_OUT_OF_MEMORY
+								: LTH_IO_ERROR;
 	return lth_diag_fail(diag, code, place, NULL, NULL, "%s: %s", what, strerror(errno));
 }
 
@@ -249,7 +250,8 @@ void lth_spool_digest(struct lth_spool *spool, char out_digest[LTH_DIGEST_TEXT])
 	lth_sha256_finish(&spool->hash, out_digest);
 }
 
-enum lth_code lth_spool_publish(struct lth_store *store, struct lth_spool *spool, const char *digest, struct lth_diag *diag)
+enum lth_code lth_spool_publish(struct lth_store *store, struct lth_spool *spool, const char *digest,
+				struct lth_diag *diag)
 {
 	enum lth_code code = LTH_OK;
 	char *path = blob_path(store, digest);
@@ -414,7 +416,8 @@ enum lth_code lth_store_put_kernel(struct lth_store *store, const char *name, co
 	char file[160], *path;
 	size_t length = strlen(name);
 	if (!length || length > 128 || strspn(name, letters) != length)
-		return lth_diag_fail(diag, LTH_INTERNAL, "kernel cache", "letters, digits, _ and -", NULL, "the name '%s'", name);
+		return lth_diag_fail(diag, LTH_INTERNAL, "kernel cache", "letters, digits, _ and -", NULL,
+				     "the name '%s'", name);
 	snprintf(file, sizeof(file), "%s.o", name);
 	path = lth_store_path(store, "kernels", file);
 	if (path && access(path, F_OK) == 0) {

@@ -18,8 +18,8 @@
 struct lth_store {
 	char *root;
 	int lock_fd; /* held while the store is open: two daemons in one folder would undo each other's work */
-	atomic_uint_fast64_t bytes;   /* of blobs and kernels */
-	atomic_uint_fast64_t serial;  /* of temporary names */
+	atomic_uint_fast64_t bytes;  /* of blobs and kernels */
+	atomic_uint_fast64_t serial; /* of temporary names */
 };
 
 /* Opens or makes the folders, deletes temporaries and work folders, counts what is there. */
@@ -37,8 +37,10 @@ struct lth_spool {
 	uint64_t size;
 	char head; /* the first byte, once size is not 0 */
 };
-LTH_MUST_CHECK enum lth_code lth_spool_begin(struct lth_store *store, struct lth_spool *out_spool, struct lth_diag *diag);
-LTH_MUST_CHECK enum lth_code lth_spool_append(struct lth_spool *spool, const void *data, size_t size, struct lth_diag *diag);
+LTH_MUST_CHECK enum lth_code lth_spool_begin(struct lth_store *store, struct lth_spool *out_spool,
+					     struct lth_diag *diag);
+LTH_MUST_CHECK enum lth_code lth_spool_append(struct lth_spool *spool, const void *data, size_t size,
+					      struct lth_diag *diag);
 /* The digest of what has arrived; nothing can be appended any more. */
 void lth_spool_digest(struct lth_spool *spool, char out_digest[LTH_DIGEST_TEXT]);
 /* Makes the spooled bytes the blob of this digest, durably; a blob that exists already is kept. Ends the spool. */
@@ -57,20 +59,21 @@ bool lth_store_use(const struct lth_store *store, const char *digest);
 /* A second name for a blob (or a copy of nothing, when it has gone): for a reproducer that eviction must not take. */
 void lth_store_link_blob(const struct lth_store *store, const char *digest, const char *path);
 /* Reads a whole blob of at most `limit` bytes and verifies its digest; the caller frees. */
-LTH_MUST_CHECK enum lth_code lth_store_read(const struct lth_store *store, const char *digest, size_t limit, char **out_data,
-					    size_t *out_size, struct lth_diag *diag);
+LTH_MUST_CHECK enum lth_code lth_store_read(const struct lth_store *store, const char *digest, size_t limit,
+					    char **out_data, size_t *out_size, struct lth_diag *diag);
 
 /* --- small files by checked name: action entries, spooled jobs */
 LTH_MUST_CHECK enum lth_code lth_store_write_entry(struct lth_store *store, const char *folder, const char *name,
 						   const void *data, size_t size, struct lth_diag *diag);
-json_t *lth_store_read_entry(const struct lth_store *store, const char *folder, const char *name); /* NULL: none or damaged */
+json_t *lth_store_read_entry(const struct lth_store *store, const char *folder,
+			     const char *name); /* NULL: none or damaged */
 void lth_store_remove_entry(const struct lth_store *store, const char *folder, const char *name);
 /* "actions/HH" and "HEX" of an action key. */
 void lth_store_action_name(const char *key, char out_folder[16], char out_name[LTH_DIGEST_TEXT]);
 
 /* A kernel object; its name must be [0-9a-zA-Z_-]+ (checked). */
-LTH_MUST_CHECK enum lth_code lth_store_put_kernel(struct lth_store *store, const char *name, const void *data, size_t size,
-						  struct lth_diag *diag);
+LTH_MUST_CHECK enum lth_code lth_store_put_kernel(struct lth_store *store, const char *name, const void *data,
+						  size_t size, struct lth_diag *diag);
 
 /* A new empty file without a name, for a result bundle; -1 with errno. */
 int lth_store_anonymous_file(const struct lth_store *store);

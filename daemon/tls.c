@@ -21,8 +21,9 @@ enum lth_code lth_tls_load(const struct lth_config *config, struct lth_tls *out_
 	struct lth_tls tls = {0};
 	enum lth_code code = LTH_OK;
 	if (!config->tls_cert[0] != !config->tls_key[0] || (config->tls_client_ca[0] && !config->tls_cert[0]))
-		return lth_diag_fail(diag, LTH_INVALID_OPTION, "tls", "tls-cert and tls-key together, tls-client-ca only with them",
-				     NULL, "one without the other");
+		return lth_diag_fail(diag, LTH_INVALID_OPTION, "tls",
+				     "tls-cert and tls-key together, tls-client-ca only with them", NULL,
+				     "one without the other");
 	if (config->tls_cert[0] && MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
 		return lth_diag_fail(diag, LTH_UNSUPPORTED, "tls", NULL, NULL, "a libmicrohttpd without TLS");
 	code = read_pem(config->tls_cert, &tls.cert, diag);

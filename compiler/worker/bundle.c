@@ -11,7 +11,9 @@
 static enum lth_code write_part(int fd, const void *data, size_t size, uint64_t *offset, struct lth_diag *diag)
 {
 	if (!lth_write_full(fd, data, size)) {
-		enum lth_code code = errno == EFBIG ? LTH_LIMIT_EXCEEDED : errno == ENOSPC ? LTH_DISK_FULL : LTH_IO_ERROR;
+		enum lth_code code = errno == EFBIG    ? LTH_LIMIT_EXCEEDED
+				     : errno == ENOSPC ? LTH_DISK_FULL
+						       : LTH_IO_ERROR;
 		return lth_diag_fail(diag, code, "result bundle", NULL, NULL, "%s after %llu bytes", strerror(errno),
 				     (unsigned long long)*offset);
 	}
@@ -32,7 +34,8 @@ static enum lth_code write_row(int fd, json_t *rows, const char *key, const char
 	return write_part(fd, data, size, offset, diag);
 }
 
-static enum lth_code write_json(int fd, const json_t *value, uint64_t *offset, uint64_t *out_bytes, struct lth_diag *diag)
+static enum lth_code write_json(int fd, const json_t *value, uint64_t *offset, uint64_t *out_bytes,
+				struct lth_diag *diag)
 {
 	char *text = json_dumps(value, JSON_COMPACT | JSON_REAL_PRECISION(17));
 	if (!text)

@@ -67,7 +67,8 @@ bool lth_worker_report_crashes(int fd)
 {
 	static const int fatal[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGXCPU, SIGSYS};
 	stack_t stack = {.ss_size = 64 * 1024};
-	stack.ss_sp = malloc(stack.ss_size); /* a stack that overflowed cannot run its own handler; lives as the process */
+	stack.ss_sp =
+		malloc(stack.ss_size); /* a stack that overflowed cannot run its own handler; lives as the process */
 	if (!stack.ss_sp || sigaltstack(&stack, NULL) != 0) {
 		free(stack.ss_sp);
 		return false;

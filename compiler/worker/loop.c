@@ -40,7 +40,8 @@ static bool send_failure(struct worker *worker, const struct lth_diag *diag)
 	json_t *message = json_pack("{s:s, s:s}", "event", "failed", "slug", lth_code_slug(diag->code));
 	const struct {
 		const char *key, *text;
-	} parts[] = {{"place", diag->place}, {"found", diag->found}, {"expected", diag->expected}, {"advice", diag->advice}};
+	} parts[] = {
+		{"place", diag->place}, {"found", diag->found}, {"expected", diag->expected}, {"advice", diag->advice}};
 	for (size_t i = 0; message && i < sizeof(parts) / sizeof(parts[0]); i++) {
 		json_t *value = json_string(parts[i].text);
 		if (!value) { /* a diagnostic may quote bytes of a hostile model; jansson refuses what is not UTF-8 */
@@ -68,12 +69,13 @@ static enum lth_code map_files(struct worker *worker, const json_t *names, struc
 {
 	size_t count = json_array_size(names);
 	if (count + FD_FILES != worker->message.num_fds)
-		return lth_diag_fail(diag, LTH_INTERNAL, "worker protocol", NULL, NULL, "%zu file names for %u descriptors",
-				     count, worker->message.num_fds);
+		return lth_diag_fail(diag, LTH_INTERNAL, "worker protocol", NULL, NULL,
+				     "%zu file names for %u descriptors", count, worker->message.num_fds);
 	for (size_t i = 0; i < count; i++) {
 		if (!lth_wire_map(worker->message.fds[FD_FILES + i], 0, &views[i]))
 			return lth_diag_fail(diag, errno == ENOMEM ? LTH_OUT_OF_MEMORY : LTH_IO_ERROR,
-					     json_string_value(json_array_get(names, i)), NULL, NULL, "%s", strerror(errno));
+					     json_string_value(json_array_get(names, i)), NULL, NULL, "%s",
+					     strerror(errno));
 		const char *name = json_string_value(json_array_get(names, i));
 		files[i] = (struct lth_compile_file){name ? name : "", views[i].data, views[i].size};
 		*out_mapped = i + 1;
@@ -112,7 +114,8 @@ static enum lth_code run_compile(struct worker *worker, const json_t *request, c
 }
 
 static enum lth_code run_plan(struct worker *worker, const json_t *request, const char *kind,
-			      const struct lth_wire_view *body, struct lth_compile_result *out_result, struct lth_diag *diag)
+			      const struct lth_wire_view *body, struct lth_compile_result *out_result,
+			      struct lth_diag *diag)
 {
 	bool check = strcmp(kind, "plan_check") == 0;
 	lth_worker_plan_fn plan = check ? worker->functions->plan_check : worker->functions->plan;
@@ -142,9 +145,10 @@ static json_t *read_request(struct worker *worker, struct lth_diag *diag)
 {
 	struct lth_wire_view view;
 	json_error_t error;
-	if (worker->message.num_fds < FD_FILES || !lth_wire_map(worker->message.fds[FD_REQUEST], REQUEST_LIMIT, &view)) {
-		lth_diag_fail(diag, LTH_INTERNAL, "worker protocol", NULL, NULL, "%u descriptors, or no request in them",
-			      worker->message.num_fds);
+	if (worker->message.num_fds < FD_FILES ||
+	    !lth_wire_map(worker->message.fds[FD_REQUEST], REQUEST_LIMIT, &view)) {
+		lth_diag_fail(diag, LTH_INTERNAL, "worker protocol", NULL, NULL,
+			      "%u descriptors, or no request in them", worker->message.num_fds);
 		return NULL;
 	}
 	json_t *request = json_loadb(view.data, view.size, JSON_REJECT_DUPLICATES, &error);
@@ -169,8 +173,9 @@ static bool serve(struct worker *worker)
 	if (code != LTH_OK && diag.code == LTH_OK)
 		code = lth_diag_fail(&diag, code, "worker", NULL, NULL, "no detail");
 	bool alive = code != LTH_OK ? send_failure(worker, &diag)
-				    : send_json(worker, json_pack("{s:s, s:I, s:I}", "event", "done", "index_offset",
-								  (json_int_t)offset, "index_bytes", (json_int_t)bytes),
+				    : send_json(worker,
+						json_pack("{s:s, s:I, s:I}", "event", "done", "index_offset",
+							  (json_int_t)offset, "index_bytes", (json_int_t)bytes),
 						NULL, 0);
 	if (strcmp(text_of(request, "kind"), "compile") == 0)
 		worker->functions->free_result(&result);
@@ -188,8 +193,9 @@ static bool introduce(struct worker *worker, json_t *layers)
 	char *text = description ? json_dumps(description, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
 	int fd = text ? lth_wire_memfd("lathe-description", text, strlen(text)) : -1;
 	const char *build = text_of(description, "build");
-	bool ok = fd >= 0 && send_json(worker, json_pack("{s:s, s:s, s:O}", "event", "ready", "build", build, "layers", layers),
-				       &fd, 1);
+	bool ok = fd >= 0 &&
+		  send_json(worker, json_pack("{s:s, s:s, s:O}", "event", "ready", "build", build, "layers", layers),
+			    &fd, 1);
 	if (fd >= 0)
 		close(fd);
 	free(text);
@@ -218,10 +224,10 @@ static int run(struct worker *worker, const struct lth_worker_limits *limits)
 int lth_worker_main(int argc, char **argv, const struct lth_worker_functions *functions)
 {
 	static const struct option options[] = {
-		{"fd", required_argument, NULL, 'f'},	   {"parent", required_argument, NULL, 'p'},
-		{"work", required_argument, NULL, 'w'},	   {"kernels", required_argument, NULL, 'k'},
-		{"memory", required_argument, NULL, 'm'},  {"file-bytes", required_argument, NULL, 'b'},
-		{"no-sandbox", no_argument, NULL, 's'},	   {NULL, 0, NULL, 0},
+		{"fd", required_argument, NULL, 'f'},     {"parent", required_argument, NULL, 'p'},
+		{"work", required_argument, NULL, 'w'},   {"kernels", required_argument, NULL, 'k'},
+		{"memory", required_argument, NULL, 'm'}, {"file-bytes", required_argument, NULL, 'b'},
+		{"no-sandbox", no_argument, NULL, 's'},   {NULL, 0, NULL, 0},
 	};
 	struct worker *worker = calloc(1, sizeof(*worker));
 	struct lth_worker_limits limits = {.sandbox = true};

@@ -70,7 +70,8 @@ void lth_worker_cpu_budget(uint64_t seconds)
 
 /* --- Landlock: no wrappers in libc */
 static const uint64_t READ_TREE = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
-static const uint64_t EXECUTE_TREE = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
+static const uint64_t EXECUTE_TREE =
+	LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
 static const uint64_t HANDLED = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1; /* all of ABI 1 */
 
 static bool allow(int ruleset, const char *path, uint64_t access)
@@ -82,7 +83,8 @@ static bool allow(int ruleset, const char *path, uint64_t access)
 		return errno == ENOENT; /* nothing there, nothing to allow */
 	bool ok = fstat(rule.parent_fd, &info) == 0;
 	if (ok && !S_ISDIR(info.st_mode))
-		rule.allowed_access &= LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE;
+		rule.allowed_access &=
+			LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE;
 	ok = ok && syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) == 0;
 	close(rule.parent_fd);
 	return ok;
@@ -110,9 +112,12 @@ static enum lth_code set_landlock(const struct lth_worker_limits *limits, json_t
 		const char *path;
 		uint64_t access;
 	} system[] = {
-		{"/usr", EXECUTE_TREE},	   {"/lib", EXECUTE_TREE},
-		{"/lib64", EXECUTE_TREE},  {"/bin", EXECUTE_TREE},
-		{"/proc", READ_TREE},	   {"/sys/devices/system/cpu", READ_TREE},
+		{"/usr", EXECUTE_TREE},
+		{"/lib", EXECUTE_TREE},
+		{"/lib64", EXECUTE_TREE},
+		{"/bin", EXECUTE_TREE},
+		{"/proc", READ_TREE},
+		{"/sys/devices/system/cpu", READ_TREE},
 		{"/etc/ld.so.cache", LANDLOCK_ACCESS_FS_READ_FILE},
 		{"/dev/urandom", LANDLOCK_ACCESS_FS_READ_FILE},
 		{"/dev/null", LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE},
@@ -145,17 +150,50 @@ static enum lth_code set_landlock(const struct lth_worker_limits *limits, json_t
 static enum lth_code set_seccomp(json_t *layers, struct lth_diag *diag)
 {
 	static const int denied[] = {
-		SCMP_SYS(accept),	   SCMP_SYS(accept4),	      SCMP_SYS(acct),		  SCMP_SYS(add_key),
-		SCMP_SYS(adjtimex),	   SCMP_SYS(bind),	      SCMP_SYS(bpf),		  SCMP_SYS(chroot),
-		SCMP_SYS(clock_settime),   SCMP_SYS(connect),	      SCMP_SYS(delete_module),	  SCMP_SYS(finit_module),
-		SCMP_SYS(fsconfig),	   SCMP_SYS(fsmount),	      SCMP_SYS(fsopen),		  SCMP_SYS(init_module),
-		SCMP_SYS(io_uring_enter),  SCMP_SYS(io_uring_setup),  SCMP_SYS(io_uring_register), SCMP_SYS(kcmp),
-		SCMP_SYS(kexec_load),	   SCMP_SYS(keyctl),	      SCMP_SYS(listen),		  SCMP_SYS(mount),
-		SCMP_SYS(move_mount),	   SCMP_SYS(name_to_handle_at), SCMP_SYS(open_by_handle_at), SCMP_SYS(open_tree),
-		SCMP_SYS(perf_event_open), SCMP_SYS(pivot_root),      SCMP_SYS(process_vm_readv), SCMP_SYS(process_vm_writev),
-		SCMP_SYS(ptrace),	   SCMP_SYS(quotactl),	      SCMP_SYS(reboot),		  SCMP_SYS(request_key),
-		SCMP_SYS(sethostname),	   SCMP_SYS(setns),	      SCMP_SYS(settimeofday),	  SCMP_SYS(socket),
-		SCMP_SYS(swapoff),	   SCMP_SYS(swapon),	      SCMP_SYS(umount2),	  SCMP_SYS(unshare),
+		SCMP_SYS(accept),
+		SCMP_SYS(accept4),
+		SCMP_SYS(acct),
+		SCMP_SYS(add_key),
+		SCMP_SYS(adjtimex),
+		SCMP_SYS(bind),
+		SCMP_SYS(bpf),
+		SCMP_SYS(chroot),
+		SCMP_SYS(clock_settime),
+		SCMP_SYS(connect),
+		SCMP_SYS(delete_module),
+		SCMP_SYS(finit_module),
+		SCMP_SYS(fsconfig),
+		SCMP_SYS(fsmount),
+		SCMP_SYS(fsopen),
+		SCMP_SYS(init_module),
+		SCMP_SYS(io_uring_enter),
+		SCMP_SYS(io_uring_setup),
+		SCMP_SYS(io_uring_register),
+		SCMP_SYS(kcmp),
+		SCMP_SYS(kexec_load),
+		SCMP_SYS(keyctl),
+		SCMP_SYS(listen),
+		SCMP_SYS(mount),
+		SCMP_SYS(move_mount),
+		SCMP_SYS(name_to_handle_at),
+		SCMP_SYS(open_by_handle_at),
+		SCMP_SYS(open_tree),
+		SCMP_SYS(perf_event_open),
+		SCMP_SYS(pivot_root),
+		SCMP_SYS(process_vm_readv),
+		SCMP_SYS(process_vm_writev),
+		SCMP_SYS(ptrace),
+		SCMP_SYS(quotactl),
+		SCMP_SYS(reboot),
+		SCMP_SYS(request_key),
+		SCMP_SYS(sethostname),
+		SCMP_SYS(setns),
+		SCMP_SYS(settimeofday),
+		SCMP_SYS(socket),
+		SCMP_SYS(swapoff),
+		SCMP_SYS(swapon),
+		SCMP_SYS(umount2),
+		SCMP_SYS(unshare),
 		SCMP_SYS(userfaultfd),
 	};
 	const struct scmp_arg_cmp another = {.arg = 0, .op = SCMP_CMP_NE, .datum_a = (scmp_datum_t)getpid()};

@@ -39,12 +39,12 @@ int lth_worker_main(int argc, char **argv, const struct lth_worker_functions *fu
 
 /* --- sandbox.c */
 struct lth_worker_limits {
-	long parent;               /* the daemon; the worker dies with it. 0: not checked */
-	uint64_t memory_bytes;     /* of address space, 0 for none */
-	uint64_t file_bytes;       /* of any file written, 0 for none */
-	const char *work_dir;      /* may be written */
-	const char *kernel_cache;  /* may be read; NULL for none */
-	bool sandbox;              /* Landlock and seccomp, where the kernel has them */
+	long parent;              /* the daemon; the worker dies with it. 0: not checked */
+	uint64_t memory_bytes;    /* of address space, 0 for none */
+	uint64_t file_bytes;      /* of any file written, 0 for none */
+	const char *work_dir;     /* may be written */
+	const char *kernel_cache; /* may be read; NULL for none */
+	bool sandbox;             /* Landlock and seccomp, where the kernel has them */
 };
 /* Locks the process in; adds the names of the layers that hold to `layers`. Whatever the kernel lacks is left out; a
  * layer that exists and fails is an error. */
@@ -59,7 +59,8 @@ bool lth_worker_report_crashes(int fd);
 
 /* --- bundle.c */
 /* Writes the result, with its index at the end, to `fd`. */
-LTH_MUST_CHECK enum lth_code lth_worker_bundle(int fd, const struct lth_compile_result *result, uint64_t *out_index_offset,
-					       uint64_t *out_index_bytes, struct lth_diag *diag);
+LTH_MUST_CHECK enum lth_code lth_worker_bundle(int fd, const struct lth_compile_result *result,
+					       uint64_t *out_index_offset, uint64_t *out_index_bytes,
+					       struct lth_diag *diag);
 
 #endif

@@ -70,7 +70,9 @@ enum lth_wire_status lth_wire_receive(int fd, struct lth_wire_message *out_messa
 {
 	union control control;
 	struct iovec part = {.iov_base = out_message->text, .iov_len = LTH_WIRE_TEXT_MAX};
-	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes,
+	struct msghdr message = {.msg_iov = &part,
+				 .msg_iovlen = 1,
+				 .msg_control = control.bytes,
 				 .msg_controllen = sizeof(control.bytes)};
 	out_message->num_fds = 0;
 	out_message->size = 0;

@@ -11,7 +11,8 @@
 static const char table[] =
 	"{\"build\":\"b\",\"passes\":[{\"name\":\"FoldConstant\"},{\"name\":\"MemoryPlan\"}],\"options\":["
 	"{\"path\":\"opt_level\",\"type\":\"int\",\"min\":0,\"max\":3,\"default\":2},"
-	"{\"path\":\"disabled_passes\",\"type\":\"list\",\"singular\":\"disabled_pass\",\"values_from\":\"passes\",\"set\":true},"
+	"{\"path\":\"disabled_passes\",\"type\":\"list\",\"singular\":\"disabled_pass\",\"values_from\":\"passes\","
+	"\"set\":true},"
 	"{\"path\":\"dims\",\"type\":\"dims\",\"singular\":\"dim\"},{\"path\":\"memory.seed\",\"type\":\"int\"},"
 	"{\"path\":\"measure.dims\",\"type\":\"map\"},{\"path\":\"ratio\",\"type\":\"number\"},"
 	"{\"path\":\"variants\",\"type\":\"variants\"},{\"path\":\"target\",\"type\":\"any\"},"

@@ -45,7 +45,8 @@ static bool is_cut(int fd)
 static int be_slow(int *fds, int count)
 {
 	static const char *const beginnings[] = {
-		"", "POST /compile HTTP/1.1\r\nHo", "POST /compile HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\nabc"};
+		"", "POST /compile HTTP/1.1\r\nHo",
+		"POST /compile HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\nabc"};
 	struct timespec pause = {.tv_nsec = 100000000};
 	int open = 0;
 	for (int i = 0; i < count; i++)
@@ -77,7 +78,8 @@ static int leave(int *fds, int count)
 	char body[64], text[256];
 	for (int i = 0; i < count; i++) {
 		int size = snprintf(body, sizeof(body), "{\"do\":\"sleep\",\"ms\":5000,\"n\":%d}", i);
-		snprintf(text, sizeof(text), "POST /compile HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", size, body);
+		snprintf(text, sizeof(text), "POST /compile HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", size,
+			 body);
 		if (fds[i] >= 0)
 			say(fds[i], text);
 	}

@@ -19,13 +19,16 @@
 
 static const char description[] =
 	"{\"version\":\"0\",\"llvm\":\"none\",\"build\":\"double-1\","
-	"\"passes\":[{\"name\":\"FoldConstant\",\"level\":1},{\"name\":\"MemoryPlan\",\"level\":1},{\"name\":\"FuseOps\","
+	"\"passes\":[{\"name\":\"FoldConstant\",\"level\":1},{\"name\":\"MemoryPlan\",\"level\":1},{\"name\":"
+	"\"FuseOps\","
 	"\"level\":2}],"
 	"\"ops\":[{\"domain\":\"\",\"name\":\"Relu\"}],\"targets\":[{\"name\":\"host\"}],"
 	"\"options\":["
 	"{\"path\":\"opt_level\",\"type\":\"int\",\"min\":0,\"max\":3,\"default\":2},"
-	"{\"path\":\"disabled_passes\",\"type\":\"list\",\"singular\":\"disabled_pass\",\"values_from\":\"passes\",\"set\":true},"
-	"{\"path\":\"required_passes\",\"type\":\"list\",\"singular\":\"required_pass\",\"values_from\":\"passes\",\"set\":true},"
+	"{\"path\":\"disabled_passes\",\"type\":\"list\",\"singular\":\"disabled_pass\",\"values_from\":\"passes\","
+	"\"set\":true},"
+	"{\"path\":\"required_passes\",\"type\":\"list\",\"singular\":\"required_pass\",\"values_from\":\"passes\","
+	"\"set\":true},"
 	"{\"path\":\"artifacts\",\"type\":\"list\",\"singular\":\"artifact\",\"values\":[\"so\",\"exe\",\"ir\"],"
 	"\"default\":[\"so\"]},"
 	"{\"path\":\"dims\",\"type\":\"dims\",\"singular\":\"dim\"},"
@@ -74,8 +77,9 @@ static json_t *probe(const char *work_dir)
 	int outside = open("/tmp/lathe-double-probe", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	int secret = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
 	int network = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	json_t *found = json_pack("{s:b, s:b, s:b, s:b, s:b}", "write_inside", own >= 0, "write_outside", outside >= 0,
-				  "read_etc", secret >= 0, "socket", network >= 0, "kill_parent", kill(getppid(), 0) == 0);
+	json_t *found =
+		json_pack("{s:b, s:b, s:b, s:b, s:b}", "write_inside", own >= 0, "write_outside", outside >= 0,
+			  "read_etc", secret >= 0, "socket", network >= 0, "kill_parent", kill(getppid(), 0) == 0);
 	const int all[] = {own, outside, secret, network};
 	for (int i = 0; i < 4; i++)
 		if (all[i] >= 0)
@@ -141,7 +145,8 @@ static enum lth_code compile(const struct lth_compile_request *request, struct l
 {
 	json_t *orders = json_loadb(request->model, request->model_size, 0, NULL), *found = NULL;
 	const json_t *kinds = json_object_get(request->options, "artifacts");
-	if (request->on_stage(request->on_stage_context, "import") || request->on_stage(request->on_stage_context, "codegen")) {
+	if (request->on_stage(request->on_stage_context, "import") ||
+	    request->on_stage(request->on_stage_context, "codegen")) {
 		json_decref(orders);
 		return lth_diag_fail(diag, LTH_CANCELLED, "codegen", NULL, NULL, "cancelled");
 	}
@@ -158,9 +163,9 @@ static enum lth_code compile(const struct lth_compile_request *request, struct l
 	result.new_kernels = calloc(1, sizeof(*result.new_kernels));
 	result.new_kernels[0] = (struct lth_kernel_object){strdup("double_kernel"), strdup("object"), 6};
 	result.num_new_kernels = 1;
-	result.document = json_pack("{s:s, s:{s:f, s:[{s:s, s:f}]}, s:{s:i, s:s}, s:i}", "schema", "lathe.result/1", "timing",
-				    "total_ms", 1.5, "phases", "name", "import", "ms", 0.25, "memory", "arena_bytes", 64,
-				    "certificate", "optimal", "files", (int)request->num_files);
+	result.document = json_pack("{s:s, s:{s:f, s:[{s:s, s:f}]}, s:{s:i, s:s}, s:i}", "schema", "lathe.result/1",
+				    "timing", "total_ms", 1.5, "phases", "name", "import", "ms", 0.25, "memory",
+				    "arena_bytes", 64, "certificate", "optimal", "files", (int)request->num_files);
 	if (found)
 		json_object_set_new(result.document, "probe", found);
 	*out_result = result;

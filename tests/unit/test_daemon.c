@@ -188,8 +188,8 @@ END_TEST
 
 START_TEST(query_and_json_agree)
 {
-	static const char *const pairs[][2] = {{"dim", "batch=1:64:8:x2"},	  {"memory.seed", "7"},
-					       {"disabled_pass", "MemoryPlan"}, {"ratio", "0.25"}};
+	static const char *const pairs[][2] = {
+		{"dim", "batch=1:64:8:x2"}, {"memory.seed", "7"}, {"disabled_pass", "MemoryPlan"}, {"ratio", "0.25"}};
 	struct lth_diag diag = {0};
 	json_t *options = json_object();
 	json_t *wanted = json_loads("{\"dims\":{\"batch\":{\"min\":1,\"max\":64,\"hint\":8,\"multiple\":2}},"
@@ -219,7 +219,8 @@ END_TEST
 START_TEST(answers_are_spliced)
 {
 	size_t size;
-	char *document = strdup("{\"schema\":\"lathe.result/1\",\"action_key\":\"k\",\"artifacts\":[],\"timing\":{\"queue_ms\":1}}");
+	char *document = strdup(
+		"{\"schema\":\"lathe.result/1\",\"action_key\":\"k\",\"artifacts\":[],\"timing\":{\"queue_ms\":1}}");
 	struct lth_answer *answer = lth_answer_create(document, strlen(document), "sha256:00");
 	ck_assert_ptr_nonnull(answer);
 	char *text = lth_answer_text(answer, "hit", &size);
