@@ -12,5 +12,6 @@ compiler_lower_liblower_a_SOURCES += \
 	%D%/recurrent.c \
 	%D%/template.c %D%/template.h %D%/templates.def \
 	%D%/tiles.c \
+	%D%/transpose.c \
 	%D%/windows.c %D%/windows.h \
 	%D%/winograd.c

@@ -51,6 +51,31 @@ static struct partition partition_columns(struct lth_tiles *tiles)
 	return out;
 }
 
+/* Turns a panel of B whose k axis is contiguous: squares of k by columns. Columns that do not exist repeat the last. */
+static void turn_panel(struct lth_tiles *tiles, const struct lth_tile *tile, lth_lv source, lth_lv depth, lth_lv n_stride)
+{
+	struct lth_loop_fn *fn = tiles->emit->fn;
+	unsigned lanes = tile->lanes;
+	lth_lv last = t_sub(fn, t_sub(fn, tiles->num_columns, tiles->column), lth_loop_i64(fn, 1));
+	lth_lv first = lth_loop_for(fn, lth_loop_i64(fn, 0), lth_loop_i64(fn, lth_tile_width(tile)), lanes, NULL, 0, NULL);
+	lth_lv columns[LTH_MAX_LANES], vectors[LTH_MAX_LANES];
+	for (unsigned c = 0; c < lanes; c++) {
+		lth_lv column = t_min(fn, t_add_const(fn, first, c), last);
+		columns[c] = lth_loop_offset(fn, source, t_mul(fn, column, n_stride), tiles->b_memory);
+	}
+	lth_lv k = lth_loop_for(fn, lth_loop_i64(fn, 0), depth, lanes, NULL, 0, NULL);
+	lth_lv mask = lth_loop_mask(fn, t_sub(fn, depth, k), lanes);
+	for (unsigned c = 0; c < lanes; c++)
+		vectors[c] = lth_loop_load(fn, lth_loop_offset(fn, columns[c], k, tiles->b_memory), tiles->b_memory, lanes, mask);
+	lth_t_transpose(fn, vectors, lanes);
+	for (unsigned i = 0; i < lanes; i++) {
+		lth_lv at = t_add(fn, t_mul_const(fn, t_add_const(fn, k, i), lth_tile_width(tile)), first);
+		lth_loop_store(fn, lth_loop_offset(fn, tiles->panel, at, tiles->compute), vectors[i], tiles->compute, LTH_LV_NONE);
+	}
+	lth_loop_end_for(fn, NULL, 0, NULL);
+	lth_loop_end_for(fn, NULL, 0, NULL);
+}
+
 /* Copies the panel at `column` to scratch, k-major: what the panel does not have reads as zero. */
 static void gather_panel(struct lth_tiles *tiles, const struct lth_tile *tile, lth_lv source, const lth_lv *k_extent,
 			 const lth_lv *k_stride, lth_lv n_stride)
@@ -172,7 +197,9 @@ static void read_scratch(struct lth_tiles *tiles, struct driver *driver)
 		int64_t width = lth_tile_width(columns->has_full ? &columns->full : &columns->tail);
 		int64_t row_bytes = width * (lth_dtype_bits(tiles->compute) / 8);
 		driver->gathered = lth_loop_offset(fn, tiles->tile_buffer, lth_t_param(emit, total), LTH_DTYPE_U8);
-		total = lth_dim_add(dims, total, lth_dim_mul(dims, tiles->depth, lth_dim_const(dims, row_bytes)));
+		/* turned panels are written in whole squares */
+		lth_dim depth = lth_dim_add(dims, tiles->depth, lth_dim_const(dims, lth_machine_lanes(emit->machine, tiles->compute)));
+		total = lth_dim_add(dims, total, lth_dim_mul(dims, depth, lth_dim_const(dims, row_bytes)));
 	}
 	emit->scratch_bytes = total;
 }
@@ -198,8 +225,11 @@ static void enter_panel(struct lth_tiles *tiles, struct driver *driver, const st
 	}
 	offset = t_add(fn, offset, t_mul(fn, tiles->column, driver->n_stride));
 	tiles->panel = driver->gathered;
-	gather_panel(tiles, tile, lth_loop_offset(fn, tiles->b, offset, tiles->b_memory), driver->k_extent,
-		     driver->k_stride, driver->n_stride);
+	lth_lv source = lth_loop_offset(fn, tiles->b, offset, tiles->b_memory);
+	if (tiles->num_k == 1 && lth_t_is(tiles->emit->dims, tiles->b_k_stride[0], 1))
+		turn_panel(tiles, tile, source, driver->k_extent[0], driver->n_stride);
+	else
+		gather_panel(tiles, tile, source, driver->k_extent, driver->k_stride, driver->n_stride);
 }
 
 static void emit_unit(struct lth_tiles *tiles, struct driver *driver, lth_lv unit)
