@@ -135,4 +135,8 @@ struct lth_cli_table {
 void lth_cli_cell(struct lth_cli_table *table, const char *format, ...) LTH_PRINTF(2, 3);
 void lth_cli_table_print(struct lth_cli_table *table, FILE *file); /* and empties it */
 
+/* Rows of jobs. store.c */
+void lth_cli_job_head(struct lth_cli_table *table); /* sets the columns */
+void lth_cli_job_row(struct lth_cli_table *table, const json_t *job);
+
 #endif

@@ -13,11 +13,17 @@ api_lathe_SOURCES = \
 	%D%/memory.c \
 	%D%/model.c \
 	%D%/parse.c \
+	%D%/plan.c \
 	%D%/request.c \
 	%D%/run.c \
 	%D%/show.c \
+	%D%/store.c \
+	%D%/suite.c %D%/suite.h %D%/suite_ops.def \
+	%D%/suite_case.c \
 	%D%/tables.c \
-	%D%/text.c
+	%D%/text.c \
+	%D%/top.c \
+	%D%/verify.c %D%/verify.h
 api_lathe_CPPFLAGS = $(AM_CPPFLAGS) -DLATHE_SBINDIR='"$(sbindir)"'
 api_lathe_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 api_lathe_LDADD = api/liblathe-client.a runtime/exe/libexe.a runtime/tensor/libtensor.a runtime/program/libprogram.a \

@@ -1,18 +1,20 @@
 /* lathe run: the program around a compiled model, for a shared object. */
 #include "api/cli/cli.h"
 #include "api/cli/executable.h"
+#include "runtime/base/io.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-enum lth_code lth_cli_load(struct lth_cli *cli, const char *path, lathe_query_fn *out_query)
+/* `path` is what messages say, `file` what is mapped. */
+static enum lth_code load(struct lth_cli *cli, const char *path, const char *file, lathe_query_fn *out_query)
 {
-	char resolved[PATH_MAX];
-	if (!realpath(path, resolved)) /* without a slash, dlopen would search elsewhere */
-		return lth_diag_fail(&cli->diag, LTH_IO_ERROR, path, "a compiled model (.so)", NULL, "no such file");
-	void *library = dlopen(resolved, RTLD_NOW | RTLD_LOCAL);
+	void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
 	if (!library) {
 		const char *why = dlerror();
 		bool program = why && strstr(why, "position-independent");
@@ -25,6 +27,31 @@ enum lth_code lth_cli_load(struct lth_cli *cli, const char *path, lathe_query_fn
 				     "a library without lathe_query");
 	memcpy(out_query, &symbol, sizeof(*out_query)); /* ISO C has no cast from an object's pointer to a function's */
 	return LTH_OK;
+}
+
+enum lth_code lth_cli_load(struct lth_cli *cli, const char *path, lathe_query_fn *out_query)
+{
+	char resolved[PATH_MAX];
+	if (!realpath(path, resolved)) /* without a slash, dlopen would search elsewhere */
+		return lth_diag_fail(&cli->diag, LTH_IO_ERROR, path, "a compiled model (.so)", NULL, "no such file");
+	return load(cli, path, resolved, out_query);
+}
+
+enum lth_code lth_cli_load_bytes(struct lth_cli *cli, const char *name, const void *bytes, size_t size,
+				 lathe_query_fn *out_query)
+{
+	char file[64];
+	int fd = memfd_create("lathe", MFD_CLOEXEC);
+	enum lth_code code;
+	if (fd < 0 || !lth_write_full(fd, bytes, size)) {
+		code = lth_diag_fail(&cli->diag, LTH_IO_ERROR, name, NULL, NULL, "a file in memory: %s", strerror(errno));
+	} else {
+		snprintf(file, sizeof(file), "/proc/self/fd/%d", fd);
+		code = load(cli, name, file, out_query);
+	}
+	if (fd >= 0)
+		close(fd);
+	return code;
 }
 
 /* The first word that is no option's is the model; the rest is the program's own command line. */

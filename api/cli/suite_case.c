@@ -1,0 +1,239 @@
+/* One case of a suite: compile by the daemon, then every data set in a child process, so that a crash is one failure. */
+#include "api/cli/executable.h"
+#include "api/cli/suite.h"
+#include "runtime/base/io.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* NodeProto.op_type as it stands in a file: tag, length, name. */
+static bool has_op(const char *bytes, size_t size, const char *prefix)
+{
+	const char *at = bytes, *end = bytes + size;
+	size_t length = strlen(prefix);
+	while ((at = memmem(at, (size_t)(end - at), prefix, length))) {
+		if (at - bytes >= 2 && at[-2] == 0x22 && (unsigned char)at[-1] >= length && (unsigned char)at[-1] < 0x80)
+			return true;
+		at++;
+	}
+	return false;
+}
+
+static struct lth_cli_tolerance tolerance_of(const struct lth_cli_suite *suite, const char *bytes, size_t size)
+{
+	struct lth_cli_tolerance tolerance = suite->tolerance;
+#define LTH_SUITE_OP(prefix, field) tolerance.field |= has_op(bytes, size, prefix);
+#include "api/cli/suite_ops.def"
+#undef LTH_SUITE_OP
+	return tolerance;
+}
+
+static void fail(struct lth_cli_verdict *verdict, const char *kind, const char *format, ...) LTH_PRINTF(3, 4);
+static void fail(struct lth_cli_verdict *verdict, const char *kind, const char *format, ...)
+{
+	va_list arguments;
+	verdict->passed = false;
+	snprintf(verdict->kind, sizeof(verdict->kind), "%s", kind);
+	va_start(arguments, format);
+	vsnprintf(verdict->reason, sizeof(verdict->reason), format, arguments);
+	va_end(arguments);
+}
+
+static void fail_diag(struct lth_cli_verdict *verdict, const struct lth_diag *diag)
+{
+	char line[sizeof(verdict->reason)];
+	fail(verdict, lth_code_slug(diag->code), "%s", lth_diag_line(diag, line, sizeof(line)));
+}
+
+enum { PATH_SIZE = 4096 + 32 }; /* of a file in a folder */
+
+/* --- in the child */
+static enum lth_code read_set(struct lth_exe *exe, const char *set, struct lth_diag *diag)
+{
+	for (uint32_t i = 0; i < exe->description->num_inputs; i++) {
+		char path[PATH_SIZE];
+		struct lth_host_tensor *file = &exe->files[i];
+		lth_host_tensor_free(file);
+		snprintf(path, sizeof(path), "%s/input_%u.pb", set, i);
+		enum lth_code code = lth_host_read_file(path, file, diag);
+		if (code != LTH_OK)
+			return code;
+		exe->inputs[i] = (struct lathe_tensor){
+			.dtype = lth_dtype_onnx(file->dtype), .rank = file->rank, .data = file->data,
+			.bytes = (uint64_t)file->bytes,
+		};
+		memcpy(exe->inputs[i].dims, file->dims, sizeof(file->dims));
+	}
+	return LTH_OK;
+}
+
+static struct lth_host_tensor as_host(const struct lathe_tensor *t)
+{
+	struct lth_host_tensor out = {.dtype = lth_dtype_by_onnx(t->dtype), .rank = t->rank, .data = t->data};
+	int64_t count;
+	memcpy(out.dims, t->dims, sizeof(out.dims));
+	if (lth_host_count(out.rank, out.dims, &count))
+		(void)!lth_dtype_bytes(out.dtype, count, &out.bytes);
+	return out;
+}
+
+static bool check_outputs(const struct lth_exe *exe, const char *set, const struct lth_cli_tolerance *tolerance,
+			  struct lth_cli_verdict *verdict)
+{
+	const char *name = strrchr(set, '/') ? strrchr(set, '/') + 1 : set;
+	for (uint32_t i = 0; i < exe->description->num_outputs; i++) {
+		char path[PATH_SIZE], reason[512];
+		struct lth_host_tensor expected, got = as_host(&exe->outputs[i]);
+		struct lth_diag diag = {0};
+		snprintf(path, sizeof(path), "%s/output_%u.pb", set, i);
+		if (lth_host_read_file(path, &expected, &diag) != LTH_OK) {
+			fail_diag(verdict, &diag);
+			return false;
+		}
+		bool right = lth_cli_verify(&got, &expected, tolerance, reason, sizeof(reason));
+		lth_host_tensor_free(&expected);
+		if (!right) {
+			fail(verdict, "wrong", "%s, output %u (%s): %s", name, i, exe->description->outputs[i].name, reason);
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool run_set(struct lth_exe *exe, const char *set, const struct lth_cli_tolerance *tolerance,
+		    struct lth_cli_verdict *verdict)
+{
+	const struct lathe_description *d = exe->description;
+	struct lth_diag diag = {0};
+	struct lathe_error error;
+	if (read_set(exe, set, &diag) != LTH_OK) {
+		fail_diag(verdict, &diag);
+		return false;
+	}
+	if (exe->api->run(exe->context, exe->inputs, d->num_inputs, exe->outputs, d->num_outputs, &error) != 0) {
+		fail(verdict, lth_code_slug((enum lth_code)error.code), "%s", error.text);
+		return false;
+	}
+	bool right = check_outputs(exe, set, tolerance, verdict);
+	for (uint32_t i = 0; i < d->num_outputs; i++)
+		exe->api->release(exe->context, &exe->outputs[i]);
+	return right;
+}
+
+static void run_sets(const struct lth_cli_suite *suite, const char *folder, const struct lathe_reply *library,
+		     const struct lth_cli_tolerance *tolerance, struct lth_cli_verdict *verdict)
+{
+	struct lth_exe exe = {0};
+	lathe_query_fn query;
+	struct lathe_options options = {.bytes = sizeof(options), .threads = 1};
+	struct lathe_error error;
+	struct lth_cli *cli = suite->cli;
+	if (lth_cli_load_bytes(cli, folder, library->body, library->bytes, &query) != LTH_OK ||
+	    lth_exe_open(&exe, query, &cli->diag) != LTH_OK) {
+		fail_diag(verdict, &cli->diag);
+		return;
+	}
+	if (exe.api->context_create(exe.executable, &options, &exe.context, &error) != 0) {
+		fail(verdict, "runtime-error", "%s", error.text);
+		return;
+	}
+	verdict->passed = true;
+	for (uint32_t i = 0; verdict->passed; i++) {
+		char set[4096];
+		snprintf(set, sizeof(set), "%s/test_data_set_%u", folder, i);
+		if (access(set, F_OK) != 0)
+			break;
+		if (run_set(&exe, set, tolerance, verdict))
+			verdict->data_sets++;
+	}
+	if (verdict->passed && !verdict->data_sets)
+		fail(verdict, "no-data", "no test_data_set_0 beside the model");
+	lth_exe_close(&exe);
+}
+
+/* --- in the process that distributes */
+static void child(const struct lth_cli_suite *suite, const char *folder, const struct lathe_reply *library,
+		  const struct lth_cli_tolerance *tolerance, struct lth_cli_verdict *verdict, int out)
+{
+	struct rlimit none = {0, 0};
+	setrlimit(RLIMIT_CORE, &none);
+	alarm((unsigned)suite->seconds);
+	run_sets(suite, folder, library, tolerance, verdict);
+	_exit(lth_write_full(out, verdict, sizeof(*verdict)) ? 0 : 1);
+}
+
+static void run_in_child(const struct lth_cli_suite *suite, const char *folder, const struct lathe_reply *library,
+			 const struct lth_cli_tolerance *tolerance, struct lth_cli_verdict *verdict)
+{
+	int ends[2], status = 0;
+	struct lth_cli_verdict answer;
+	if (pipe(ends) != 0) {
+		fail(verdict, "io-error", "pipe: %s", strerror(errno));
+		return;
+	}
+	pid_t pid = fork();
+	if (pid == 0)
+		child(suite, folder, library, tolerance, verdict, ends[1]);
+	close(ends[1]);
+	bool complete = pid > 0 && lth_read_full(ends[0], &answer, sizeof(answer));
+	close(ends[0]);
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (complete)
+		*verdict = answer;
+	else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+		fail(verdict, "timeout", "the run did not end within %lld s", (long long)suite->seconds);
+	else if (WIFSIGNALED(status))
+		fail(verdict, "crashed", "the run died of signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else
+		fail(verdict, "crashed", "the run ended early with status %d", WEXITSTATUS(status));
+}
+
+static bool compile(const struct lth_cli_suite *suite, struct lathe_client *client, const struct lth_cli_model *model,
+		    struct lathe_reply *out_library, struct lth_cli_verdict *verdict)
+{
+	struct lathe_problem problem;
+	struct lathe_compile compile = {
+		.model = model->bytes, .model_bytes = model->size, .files = model->files, .num_files = model->num_files,
+		.query = suite->query, .accept = "application/octet-stream",
+		.no_cache = lth_cli_has(suite->cli, LTH_CLI_NO_CACHE),
+	};
+	uint64_t start = lth_now_ns();
+	int code = lathe_client_compile(client, &compile, out_library, &problem);
+	verdict->compile_ms = (double)(lth_now_ns() - start) * 1e-6;
+	if (code != 0)
+		fail(verdict, problem.type, "%.1000s", problem.text);
+	return code == 0;
+}
+
+void lth_cli_suite_case(const struct lth_cli_suite *suite, struct lathe_client *client, const char *folder,
+			struct lth_cli_verdict *out_verdict)
+{
+	char path[4096];
+	struct lth_cli_model model;
+	struct lathe_reply library;
+	struct lth_cli_verdict verdict = {.index = out_verdict->index};
+	uint64_t start = lth_now_ns();
+	suite->cli->diag = (struct lth_diag){0};
+	snprintf(path, sizeof(path), "%s/model.onnx", folder);
+	if (lth_cli_model_read(suite->cli, path, &model) != LTH_OK) {
+		fail_diag(&verdict, &suite->cli->diag);
+	} else {
+		struct lth_cli_tolerance tolerance = tolerance_of(suite, model.bytes, model.size);
+		verdict.by_property = tolerance.shape_only;
+		if (compile(suite, client, &model, &library, &verdict)) {
+			run_in_child(suite, folder, &library, &tolerance, &verdict);
+			lathe_reply_free(&library);
+		}
+		lth_cli_model_free(&model);
+	}
+	verdict.total_ms = (double)(lth_now_ns() - start) * 1e-6;
+	*out_verdict = verdict;
+}

@@ -1,0 +1,132 @@
+/* Comparing tensors by tolerance. See verify.h. */
+#include "api/cli/verify.h"
+#include "api/cli/element.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Tolerances by type; types that are not listed are exact. */
+static const struct {
+	enum lth_dtype dtype;
+	double rtol, atol;
+} by_type[] = {
+	{LTH_DTYPE_F32, 1e-3, 1e-5},  {LTH_DTYPE_C64, 1e-3, 1e-5},  {LTH_DTYPE_F64, 1e-7, 1e-10},
+	{LTH_DTYPE_C128, 1e-7, 1e-10}, {LTH_DTYPE_F16, 1e-2, 1e-3}, {LTH_DTYPE_BF16, 1e-2, 1e-3},
+};
+
+struct limits {
+	double rtol, atol;
+};
+
+static void print_type(const struct lth_host_tensor *t, char *out, size_t size)
+{
+	size_t used = (size_t)snprintf(out, size, "%s[", lth_dtype_text(t->dtype));
+	for (uint32_t axis = 0; axis < t->rank && used < size; axis++)
+		used += (size_t)snprintf(out + used, size - used, "%s%lld", axis ? "," : "", (long long)t->dims[axis]);
+	if (used < size)
+		snprintf(out + used, size - used, "]");
+}
+
+static bool same_type(const struct lth_host_tensor *got, const struct lth_host_tensor *expected, char *reason, size_t size)
+{
+	char left[160], right[160];
+	if (got->dtype == expected->dtype && got->rank == expected->rank &&
+	    memcmp(got->dims, expected->dims, got->rank * sizeof(got->dims[0])) == 0)
+		return true;
+	print_type(got, left, sizeof(left));
+	print_type(expected, right, sizeof(right));
+	snprintf(reason, size, "%s instead of %s", left, right);
+	return false;
+}
+
+static struct limits limits_of(const struct lth_host_tensor *expected, int64_t count,
+			       const struct lth_cli_tolerance *tolerance)
+{
+	struct limits limits = {0, tolerance->step ? 1 : 0};
+	double largest = 1;
+	for (size_t i = 0; i < sizeof(by_type) / sizeof(by_type[0]); i++)
+		if (by_type[i].dtype == expected->dtype) {
+			limits = (struct limits){by_type[i].rtol, by_type[i].atol};
+			limits.rtol = tolerance->rtol >= 0 ? tolerance->rtol : limits.rtol;
+			limits.atol = tolerance->atol >= 0 ? tolerance->atol : limits.atol;
+		}
+	for (int64_t i = 0; tolerance->scaled && i < count; i++) {
+		double magnitude = fabs(lth_cli_element(expected, i));
+		largest = magnitude > largest && magnitude <= 1.7e308 ? magnitude : largest;
+	}
+	limits.atol *= tolerance->scaled && lth_dtype_class(expected->dtype) == LTH_CLASS_FLOAT ? largest : 1;
+	return limits;
+}
+
+static bool right_string(const struct lth_host_tensor *got, const struct lth_host_tensor *expected, int64_t i)
+{
+	const struct lth_string *a = (const struct lth_string *)got->data + i;
+	const struct lth_string *b = (const struct lth_string *)expected->data + i;
+	return a->size == b->size && (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
+}
+
+/* 64-bit integers do not fit a double. */
+static bool right_wide(const struct lth_host_tensor *got, const struct lth_host_tensor *expected, int64_t i, bool step)
+{
+	uint64_t a = ((const uint64_t *)got->data)[i], b = ((const uint64_t *)expected->data)[i];
+	return a == b || (step && (a - b == 1 || b - a == 1));
+}
+
+static bool right_number(double got, double expected, struct limits limits, bool kept)
+{
+	if (got == expected || (got != got && expected != expected))
+		return true;
+	if (kept && (got == 0 || expected == 0))
+		return true;
+	return isfinite(got) && isfinite(expected) && fabs(got - expected) <= limits.atol + limits.rtol * fabs(expected);
+}
+
+static bool right(const struct lth_host_tensor *got, const struct lth_host_tensor *expected, int64_t i,
+		  struct limits limits, const struct lth_cli_tolerance *tolerance)
+{
+	switch (expected->dtype) {
+	case LTH_DTYPE_STRING:
+		return right_string(got, expected, i);
+	case LTH_DTYPE_I64:
+	case LTH_DTYPE_U64:
+		return right_wide(got, expected, i, tolerance->step);
+	default:
+		return right_number(lth_cli_element(got, i), lth_cli_element(expected, i), limits, tolerance->kept);
+	}
+}
+
+static void describe(const struct lth_host_tensor *got, const struct lth_host_tensor *expected, int64_t first,
+		     int64_t wrong, int64_t count, char *reason, size_t size)
+{
+	struct lth_buf left = {0}, right_text = {0};
+	bool is_complex = lth_dtype_class(got->dtype) == LTH_CLASS_COMPLEX;
+	lth_cli_element_print(got, is_complex ? first / 2 : first, &left);
+	lth_cli_element_print(expected, is_complex ? first / 2 : first, &right_text);
+	snprintf(reason, size, "%lld of %lld values off; [%lld] is %.40s instead of %.40s", (long long)wrong,
+		 (long long)count, (long long)first, lth_buf_text(&left), lth_buf_text(&right_text));
+	lth_buf_free(&left);
+	lth_buf_free(&right_text);
+}
+
+bool lth_cli_verify(const struct lth_host_tensor *got, const struct lth_host_tensor *expected,
+		    const struct lth_cli_tolerance *tolerance, char *reason, size_t size)
+{
+	int64_t count, wrong = 0, first = 0;
+	if (!same_type(got, expected, reason, size))
+		return false;
+	if (tolerance->shape_only || !lth_host_count(expected->rank, expected->dims, &count))
+		return true;
+	if (lth_dtype_class(expected->dtype) == LTH_CLASS_COMPLEX)
+		count *= 2;
+	if (tolerance->kept && expected->dtype == LTH_DTYPE_BOOL)
+		return true; /* the random mask itself */
+	struct limits limits = limits_of(expected, count, tolerance);
+	for (int64_t i = 0; i < count; i++)
+		if (!right(got, expected, i, limits, tolerance) && wrong++ == 0)
+			first = i;
+	if ((double)wrong <= tolerance->mismatch * (double)count)
+		return true;
+	describe(got, expected, first, wrong, count, reason, size);
+	return false;
+}
