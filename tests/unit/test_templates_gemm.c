@@ -144,6 +144,17 @@ START_TEST(random_products)
 }
 END_TEST
 
+START_TEST(computed_b_in_panels)
+{
+	struct shape s = {.num_rows = 1, .rows = {97}, .k = 260, .n = 70};
+	for (int transposed = 0; transposed < 2; transposed++) {
+		s.transpose_b = transposed;
+		run_shape(&s, RIG_AVX512, LTH_DTYPE_F32, false);
+		run_shape(&s, RIG_AVX2, LTH_DTYPE_F32, true);
+	}
+}
+END_TEST
+
 START_TEST(empty_extents)
 {
 	struct shape no_rows = {.num_rows = 1, .rows = {0}, .k = 3, .n = 5};
@@ -162,6 +173,7 @@ int main(void)
 	rig_seed();
 	tcase_set_timeout(tcase, 300);
 	tcase_add_test(tcase, random_products);
+	tcase_add_test(tcase, computed_b_in_panels);
 	tcase_add_test(tcase, empty_extents);
 	suite_add_tcase(suite, tcase);
 	SRunner *runner = srunner_create(suite);

@@ -340,7 +340,9 @@ static void read_conv(struct lth_emit *emit, const struct lth_conv *conv, struct
 		out->in[axis] = lth_t_param(emit, conv->in[axis]);
 		out->kernel[axis] = lth_t_stride(emit, conv->kernel[axis]);
 		out->pad[axis] = lth_t_stride(emit, conv->pad[axis]);
-		out->stride[axis] = lth_t_stride(emit, lth_dim_const(dims, conv->stride[axis]));
+		/* The transpose divides by it. */
+		out->stride[axis] = conv->transposed ? lth_loop_i64(emit->fn, conv->stride[axis])
+						     : lth_t_stride(emit, lth_dim_const(dims, conv->stride[axis]));
 		out->dilation[axis] = lth_t_stride(emit, lth_dim_const(dims, conv->dilation[axis]));
 		out->x_stride[axis] = lth_t_param(emit, conv->x_stride[axis]);
 		if (!conv->transposed)

@@ -38,6 +38,17 @@ static bool gemm_pack(struct lth_dims *dims, const struct lth_machine *machine, 
 	return true;
 }
 
+/* Whether computed B with contiguous columns is better copied into panels: deep ones touch a page for every k, which many
+ * rows would pay again and again. */
+static bool worth_packing(struct lth_dims *dims, const struct lth_gemm *gemm)
+{
+	enum { MANY_ROWS = 96, DEEP = 256 };
+	int64_t rows = 1;
+	for (uint32_t axis = 0; axis < gemm->num_rows; axis++)
+		rows *= lth_t_likely(dims, gemm->rows[axis].extent);
+	return rows >= MANY_ROWS && lth_t_likely(dims, gemm->k) >= DEEP;
+}
+
 bool lth_gemm_plan(struct lth_dims *dims, const struct lth_machine *machine, const struct lth_problem *problem,
 		   struct lth_template_plan *out)
 {
@@ -51,8 +62,10 @@ bool lth_gemm_plan(struct lth_dims *dims, const struct lth_machine *machine, con
 		out->flops = lth_dim_mul(dims, out->flops, gemm->rows[axis].extent);
 	if (gemm_pack(dims, machine, problem, &out->packs[0]))
 		out->variant = LTH_PANELS_PACKED;
+	else if (lth_t_is(dims, gemm->b_n_stride, 1) && !worth_packing(dims, gemm))
+		out->variant = LTH_PANELS_IN_PLACE;
 	else
-		out->variant = lth_t_is(dims, gemm->b_n_stride, 1) ? LTH_PANELS_IN_PLACE : LTH_PANELS_GATHERED;
+		out->variant = LTH_PANELS_GATHERED;
 	return true;
 }
 
