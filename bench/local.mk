@@ -1,2 +1,3 @@
 include bench/plan/local.mk
 include bench/codegen/local.mk
+include bench/kernels/local.mk

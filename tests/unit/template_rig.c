@@ -56,9 +56,9 @@ static void rig_apply(void *context, uint32_t output, const lth_lv *index, uint3
 	struct lth_loop_fn *fn = rig->emit.fn;
 	lth_lv offset = lth_loop_i64(fn, 0);
 	for (uint32_t i = 0; i < rig->outputs[output].rank; i++)
-		offset = lth_loop_op2(fn, LTH_SCALAR_ADD, offset,
-				      lth_loop_op2(fn, LTH_SCALAR_MUL, index[i],
-						   lth_loop_i64(fn, rig->outputs[output].strides[i])));
+		offset = lth_loop_op2(
+			fn, LTH_SCALAR_ADD, offset,
+			lth_loop_op2(fn, LTH_SCALAR_MUL, index[i], lth_loop_i64(fn, rig->outputs[output].strides[i])));
 	lth_lv place = lth_loop_offset(fn, lth_loop_pointer(fn, rig->outputs[output].pointer), offset, rig->compute);
 	int64_t step = rig->outputs[output].strides[axis];
 	/* out += value + 1: an element that is finished twice is wrong by more than any rounding. */
@@ -87,17 +87,20 @@ static void rig_prefetch(void *context, uint32_t output, const lth_lv *index)
 	struct lth_loop_fn *fn = rig->emit.fn;
 	lth_lv offset = lth_loop_i64(fn, 0);
 	for (uint32_t i = 0; i < rig->outputs[output].rank; i++)
-		offset = lth_loop_op2(fn, LTH_SCALAR_ADD, offset,
-				      lth_loop_op2(fn, LTH_SCALAR_MUL, index[i],
-						   lth_loop_i64(fn, rig->outputs[output].strides[i])));
-	lth_loop_prefetch(fn, lth_loop_offset(fn, lth_loop_pointer(fn, rig->outputs[output].pointer), offset, rig->compute),
+		offset = lth_loop_op2(
+			fn, LTH_SCALAR_ADD, offset,
+			lth_loop_op2(fn, LTH_SCALAR_MUL, index[i], lth_loop_i64(fn, rig->outputs[output].strides[i])));
+	lth_loop_prefetch(fn,
+			  lth_loop_offset(fn, lth_loop_pointer(fn, rig->outputs[output].pointer), offset, rig->compute),
 			  true);
 }
 
 void rig_start(struct rig *rig, enum rig_machine machine, enum lth_dtype compute, bool symbolic)
 {
 	static const struct lth_machine machines[RIG_NUM_MACHINES] = {
-		{64, 32, 32768, 1048576}, {32, 16, 32768, 262144}, {16, 16, 32768, 262144},
+		{64, 32, 32768, 1048576},
+		{32, 16, 32768, 262144},
+		{16, 16, 32768, 262144},
 	};
 	memset(rig, 0, sizeof(*rig));
 	rig->arena = lth_arena_create(0);
@@ -106,10 +109,17 @@ void rig_start(struct rig *rig, enum rig_machine machine, enum lth_dtype compute
 	rig->kind = machine;
 	rig->compute = compute;
 	rig->symbolic = symbolic;
-	rig->epilogue = (struct lth_epilogue){.context = rig, .apply = rig_apply, .prefetch = rig_prefetch,
-					      .unit_axis = UINT32_MAX, .cost = rig_uniform(0, 1) ? 2 : 50};
-	rig->emit = (struct lth_emit){.fn = lth_loop_create(rig->arena, 0), .dims = rig->dims, .machine = &rig->machine,
-				      .epilogue = &rig->epilogue, .param = rig_param, .context = rig};
+	rig->epilogue = (struct lth_epilogue){.context = rig,
+					      .apply = rig_apply,
+					      .prefetch = rig_prefetch,
+					      .unit_axis = UINT32_MAX,
+					      .cost = rig_uniform(0, 1) ? 2 : 50};
+	rig->emit = (struct lth_emit){.fn = lth_loop_create(rig->arena, 0),
+				      .dims = rig->dims,
+				      .machine = &rig->machine,
+				      .epilogue = &rig->epilogue,
+				      .param = rig_param,
+				      .context = rig};
 }
 
 void rig_end(struct rig *rig)
@@ -125,8 +135,10 @@ lth_dim rig_dim(struct rig *rig, int64_t value)
 		return lth_dim_const(rig->dims, value);
 	char name[16];
 	snprintf(name, sizeof(name), "s%u", rig->num_symbols++);
-	return lth_dim_symbol(rig->dims, &(struct lth_dim_symbol){.name = name, .min = 0, .max = INT64_MAX, .multiple = 1,
-								  .hint = value, .bound = LTH_DIM_NONE});
+	return lth_dim_symbol(
+		rig->dims,
+		&(struct lth_dim_symbol){
+			.name = name, .min = 0, .max = INT64_MAX, .multiple = 1, .hint = value, .bound = LTH_DIM_NONE});
 }
 
 struct lth_operand rig_operand(struct rig *rig, void *data, enum lth_dtype memory, bool written)
@@ -278,10 +290,8 @@ bool rig_can_execute(enum rig_machine machine)
 	case RIG_AVX512:
 		return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
 		       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
-	case RIG_AVX2:
-		return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-	default:
-		return __builtin_cpu_supports("sse4.2");
+	case RIG_AVX2: return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+	default: return __builtin_cpu_supports("sse4.2");
 	}
 }
 
@@ -324,7 +334,8 @@ bool rig_prepare(struct rig *rig, struct lth_problem *problem, struct lth_operan
 	return true;
 }
 
-bool rig_run(struct rig *rig, struct lth_problem *problem, struct lth_operand *packed[2], struct lth_template_plan *plan)
+bool rig_run(struct rig *rig, struct lth_problem *problem, struct lth_operand *packed[2],
+	     struct lth_template_plan *plan)
 {
 	if (!rig_prepare(rig, problem, packed, plan))
 		return false;

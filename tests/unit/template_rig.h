@@ -30,9 +30,9 @@ struct rig {
 		int64_t elements;
 	} outputs[3];
 	enum rig_machine kind;
-	bool relu;     /* the epilogue stores max(value, 0) instead of adding value + 1 to what is there */
-	bool native;   /* compile for this machine instead of the kind's least */
-	void *library; /* the compiled kernel's */
+	bool relu;              /* the epilogue stores max(value, 0) instead of adding value + 1 to what is there */
+	bool native;            /* compile for this machine instead of the kind's least */
+	void *library;          /* the compiled kernel's */
 	lathe_kernel_fn kernel; /* NULL: interpreted */
 	struct lathe_kernel_call call;
 	int64_t units;
@@ -55,9 +55,11 @@ bool rig_prepare(struct rig *rig, struct lth_problem *problem, struct lth_operan
 		 struct lth_template_plan *plan);
 lathe_kernel_fn rig_compile(struct rig *rig, double *out_ms); /* out_ms may be NULL: CPU time of LLVM */
 bool rig_can_execute(enum rig_machine machine);
-/* The same, then compiles (or interprets, where the machine cannot run the code) and runs over the whole range in random pieces. `packed` are the operands that
- * plan.packs[0] and [1] belong to. False when no template takes the problem. */
-bool rig_run(struct rig *rig, struct lth_problem *problem, struct lth_operand *packed[2], struct lth_template_plan *plan);
+/* The same, then compiles (or interprets, where the machine cannot run the code) and runs over the whole range in
+ * random pieces. `packed` are the operands that plan.packs[0] and [1] belong to. False when no template takes the
+ * problem. */
+bool rig_run(struct rig *rig, struct lth_problem *problem, struct lth_operand *packed[2],
+	     struct lth_template_plan *plan);
 /* |got - expected| within rounding of a sum of `terms` products. */
 bool rig_near(const struct rig *rig, double got, double expected, int64_t terms);
 

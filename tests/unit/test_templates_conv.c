@@ -65,7 +65,8 @@ static double expected(const struct rig *rig, const struct shape *s, const struc
 }
 
 static void each_output(const struct rig *rig, const struct shape *s, const void *context,
-			double (*value)(const struct rig *, const struct shape *, const void *, const int64_t *), int64_t terms)
+			double (*value)(const struct rig *, const struct shape *, const void *, const int64_t *),
+			int64_t terms)
 {
 	int64_t extents[5], index[5];
 	memcpy(extents, rig->outputs[0].extents, sizeof(extents));
@@ -74,8 +75,8 @@ static void each_output(const struct rig *rig, const struct shape *s, const void
 		for (uint32_t i = s->spatial + 2; i-- > 0; rest /= extents[i])
 			index[i] = rest % extents[i];
 		double want = value(rig, s, context, index), got = rig_at(rig, 0, index);
-		ck_assert_msg(rig_near(rig, got, want, terms), "element %lld of %lld: got %.9g, expected %.9g", (long long)flat,
-			      (long long)rig->outputs[0].elements, got, want);
+		ck_assert_msg(rig_near(rig, got, want, terms), "element %lld of %lld: got %.9g, expected %.9g",
+			      (long long)flat, (long long)rig->outputs[0].elements, got, want);
 	}
 }
 
@@ -101,7 +102,8 @@ static void print_shape(const struct shape *s, const char *machine)
 	       (long long)s->groups, (long long)s->in_channels, (long long)s->out_channels);
 	for (uint32_t i = 0; i < s->spatial; i++)
 		printf(" | in %lld out %lld k %lld s %lld d %lld p %lld", (long long)s->in[i], (long long)s->out[i],
-		       (long long)s->kernel[i], (long long)s->stride[i], (long long)s->dilation[i], (long long)s->pad[i]);
+		       (long long)s->kernel[i], (long long)s->stride[i], (long long)s->dilation[i],
+		       (long long)s->pad[i]);
 	printf("\n");
 	fflush(stdout);
 }
@@ -154,7 +156,8 @@ static const char *run_conv(const struct shape *s, enum rig_machine machine, enu
 	make_output(&rig, s);
 	ck_assert(rig_run(&rig, &problem, (struct lth_operand *[]){&conv->w, NULL}, &plan));
 	/* Winograd's transforms cost about a decimal digit */
-	each_output(&rig, s, &p, conv_value, taps * second * (strcmp(lth_template_name(plan.chosen), "winograd") ? 1 : 16));
+	each_output(&rig, s, &p, conv_value,
+		    taps * second * (strcmp(lth_template_name(plan.chosen), "winograd") ? 1 : 16));
 	rig_end(&rig);
 	return lth_template_name(plan.chosen);
 }
@@ -189,7 +192,8 @@ static void random_window(struct shape *s)
 
 START_TEST(random_convolutions)
 {
-	static const int64_t in[] = {1, 3, 4, 5, 8, 16, 17}, out[] = {1, 2, 3, 8, 12, 16, 20, 24, 32, 40, 48, 64, 65, 80};
+	static const int64_t in[] = {1, 3, 4, 5, 8, 16, 17},
+			     out[] = {1, 2, 3, 8, 12, 16, 20, 24, 32, 40, 48, 64, 65, 80};
 	for (int i = 0; i < 60; i++) {
 		struct shape s = {0};
 		random_window(&s);
@@ -227,7 +231,8 @@ START_TEST(random_winograd)
 			s.out[axis] = s.in[axis] + s.pad[axis] + s.pad_end[axis] - 2 * s.dilation[axis];
 		}
 		taken += !strcmp(run_conv(&s, (enum rig_machine)rig_uniform(0, RIG_NUM_MACHINES - 1),
-					  rig_uniform(0, 4) ? LTH_DTYPE_F32 : LTH_DTYPE_F64, rig_uniform(0, 1)), "winograd");
+					  rig_uniform(0, 4) ? LTH_DTYPE_F32 : LTH_DTYPE_F64, rig_uniform(0, 1)),
+				 "winograd");
 	}
 	ck_assert_int_ge(taken, 10);
 }
@@ -245,7 +250,8 @@ START_TEST(random_depthwise)
 		s.constant_weights = true;
 		s.channels_first = false;
 		taken += !strcmp(run_conv(&s, (enum rig_machine)rig_uniform(0, RIG_NUM_MACHINES - 1),
-					  rig_uniform(0, 4) ? LTH_DTYPE_F32 : LTH_DTYPE_F64, rig_uniform(0, 1)), "depthwise");
+					  rig_uniform(0, 4) ? LTH_DTYPE_F32 : LTH_DTYPE_F64, rig_uniform(0, 1)),
+				 "depthwise");
 	}
 	ck_assert_int_ge(taken, 20);
 }
@@ -291,7 +297,8 @@ static double pool_value(const struct rig *rig, const struct shape *s, const voi
 		int64_t rest = tap, at = index[0] * pooling->p.x_batch + index[1] * pooling->p.x_channel;
 		bool inside = true, padded = true;
 		for (uint32_t i = s->spatial; i-- > 0; rest /= s->kernel[i]) {
-			int64_t position = index[2 + i] * s->stride[i] - s->pad[i] + rest % s->kernel[i] * s->dilation[i];
+			int64_t position = index[2 + i] * s->stride[i] - s->pad[i] +
+					   rest % s->kernel[i] * s->dilation[i];
 			inside &= position >= 0 && position < s->in[i];
 			padded &= position < s->in[i] + s->pad_end[i];
 			at += position * pooling->p.x_stride[i];
@@ -334,7 +341,8 @@ static void run_pool(const struct shape *s, enum lth_pool_kind kind, enum rig_ma
 		taps *= s->kernel[i];
 		pool->in[i] = rig_dim(&rig, s->in[i]);
 		pool->out[i] = rig_dim(&rig, s->out[i]);
-		pool->kernel[i] = s->kernel[i] == s->in[i] ? rig_dim(&rig, s->kernel[i]) : lth_dim_const(rig.dims, s->kernel[i]);
+		pool->kernel[i] = s->kernel[i] == s->in[i] ? rig_dim(&rig, s->kernel[i])
+							   : lth_dim_const(rig.dims, s->kernel[i]);
 		pool->pad[i] = lth_dim_const(rig.dims, s->pad[i]);
 		pool->pad_end[i] = lth_dim_const(rig.dims, s->pad_end[i]);
 		pool->stride[i] = s->stride[i];
@@ -379,14 +387,16 @@ START_TEST(random_pools)
 		}
 		if (i % 4 == 1) /* ceil_mode */
 			for (uint32_t axis = 0; axis < s.spatial; axis++) {
-				int64_t span = s.in[axis] + s.pad[axis] + s.pad_end[axis] - (s.kernel[axis] - 1) * s.dilation[axis] - 1;
+				int64_t span = s.in[axis] + s.pad[axis] + s.pad_end[axis] -
+					       (s.kernel[axis] - 1) * s.dilation[axis] - 1;
 				s.out[axis] = (span + s.stride[axis] - 1) / s.stride[axis] + 1;
 				if ((s.out[axis] - 1) * s.stride[axis] >= s.in[axis] + s.pad[axis])
 					s.out[axis]--;
 			}
 		if (!every_window_touches(&s))
 			continue;
-		run_pool(&s, (enum lth_pool_kind)rig_uniform(0, 2), (enum rig_machine)rig_uniform(0, RIG_NUM_MACHINES - 1),
+		run_pool(&s, (enum lth_pool_kind)rig_uniform(0, 2),
+			 (enum rig_machine)rig_uniform(0, RIG_NUM_MACHINES - 1),
 			 rig_uniform(0, 4) ? LTH_DTYPE_F32 : LTH_DTYPE_F64, rig_uniform(0, 1));
 	}
 }

@@ -44,8 +44,8 @@ static struct operand_shape layout_b(const struct shape *s)
 	return out;
 }
 
-static void check_product(const struct rig *rig, const struct shape *s, const struct operand_shape *a_shape, const void *a,
-			  const struct operand_shape *b_shape, const void *b)
+static void check_product(const struct rig *rig, const struct shape *s, const struct operand_shape *a_shape,
+			  const void *a, const struct operand_shape *b_shape, const void *b)
 {
 	int64_t count = rig->outputs[0].elements, index[5], extents[5];
 	uint32_t rank = s->num_batch + s->num_rows + 1;
@@ -63,9 +63,11 @@ static void check_product(const struct rig *rig, const struct shape *s, const st
 		b_at += index[rank - 1] * b_shape->n_stride;
 		double sum = 0;
 		for (int64_t k = 0; k < s->k; k++)
-			sum += rig_get(rig, a, a_at + k * a_shape->k_stride) * rig_get(rig, b, b_at + k * b_shape->k_stride);
-		ck_assert_msg(rig_near(rig, rig_at(rig, 0, index), sum, s->k), "element %lld of %lld: got %g, expected %g",
-			      (long long)flat, (long long)count, rig_at(rig, 0, index), sum);
+			sum += rig_get(rig, a, a_at + k * a_shape->k_stride) *
+			       rig_get(rig, b, b_at + k * b_shape->k_stride);
+		ck_assert_msg(rig_near(rig, rig_at(rig, 0, index), sum, s->k),
+			      "element %lld of %lld: got %g, expected %g", (long long)flat, (long long)count,
+			      rig_at(rig, 0, index), sum);
 	}
 }
 

@@ -62,7 +62,8 @@ static double state_sum(const struct rig *rig, const struct shape *s, const stru
 			int64_t unit, const double *h)
 {
 	int64_t row = (dir * gates_of(s) + gate) * s->hidden + unit;
-	double sum = d->bias ? rig_get(rig, d->bias, (dir * 2 * gates_of(s) + gates_of(s) + gate) * s->hidden + unit) : 0;
+	double sum = d->bias ? rig_get(rig, d->bias, (dir * 2 * gates_of(s) + gates_of(s) + gate) * s->hidden + unit)
+			     : 0;
 	for (int64_t k = 0; k < s->hidden; k++)
 		sum += h[k] * rig_get(rig, d->r, row * s->hidden + k);
 	return sum;
@@ -73,7 +74,8 @@ static void step(const struct rig *rig, const struct shape *s, const struct data
 {
 	double reset[64], gated[64];
 	for (int64_t u = 0; s->cell == LTH_CELL_GRU && u < s->hidden; u++) {
-		reset[u] = activate(s, dir, 0, input_sum(rig, s, d, dir, 1, u, x_at) + state_sum(rig, s, d, dir, 1, u, h), true);
+		reset[u] = activate(s, dir, 0,
+				    input_sum(rig, s, d, dir, 1, u, x_at) + state_sum(rig, s, d, dir, 1, u, h), true);
 		gated[u] = reset[u] * h[u];
 	}
 	for (int64_t u = 0; u < s->hidden; u++) {
@@ -103,8 +105,9 @@ static void step(const struct rig *rig, const struct shape *s, const struct data
 static void compare(const struct rig *rig, uint32_t which, const int64_t *index, double want)
 {
 	double got = rig_at(rig, which, index);
-	ck_assert_msg(got == want || fabs(got - want) < 2e-4 * (1 + fabs(want)), "output %u at %lld %lld %lld: got %g, expected %g", which,
-		      (long long)index[0], (long long)index[1], (long long)index[2], got, want);
+	ck_assert_msg(got == want || fabs(got - want) < 2e-4 * (1 + fabs(want)),
+		      "output %u at %lld %lld %lld: got %g, expected %g", which, (long long)index[0],
+		      (long long)index[1], (long long)index[2], got, want);
 }
 
 static void check_layer(const struct rig *rig, const struct shape *s, const struct data *d)
@@ -222,8 +225,9 @@ static struct shape random_layer(void)
 	s.clip = rig_uniform(0, 2) ? 0 : 0.6;
 	for (int dir = 0; dir < 2; dir++)
 		for (int which = 0; which < 3; which++) {
-			s.activations[dir][which] = rig_uniform(0, 2) ? which ? LTH_ACT_TANH : LTH_ACT_SIGMOID
-								      : (enum lth_activation)rig_uniform(0, LTH_NUM_ACTS - 1);
+			s.activations[dir][which] = rig_uniform(0, 2)
+							    ? which ? LTH_ACT_TANH : LTH_ACT_SIGMOID
+							    : (enum lth_activation)rig_uniform(0, LTH_NUM_ACTS - 1);
 			s.alpha[dir][which] = 0.3;
 			s.beta[dir][which] = 0.4;
 		}

@@ -31,7 +31,8 @@ static void run_transpose(const int64_t *extents, uint32_t source, uint32_t targ
 	rig_output(&rig, 0, 3, extents, order);
 	ck_assert(rig_run(&rig, &problem, (struct lth_operand *[]){NULL, NULL}, &plan));
 	for (int64_t flat = 0; flat < count; flat++) {
-		int64_t index[3] = {flat / (extents[1] * extents[2]), flat / extents[2] % extents[1], flat % extents[2]};
+		int64_t index[3] = {flat / (extents[1] * extents[2]), flat / extents[2] % extents[1],
+				    flat % extents[2]};
 		double want = rig_get(&rig, x, index[0] * strides[0] + index[1] * strides[1] + index[2] * strides[2]);
 		ck_assert(rig_near(&rig, rig_at(&rig, 0, index), want, 1));
 	}

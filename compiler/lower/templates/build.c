@@ -5,7 +5,8 @@ static lth_lv unsigned_op(struct lth_loop_fn *fn, enum lth_scalar_op op, lth_lv 
 {
 	if (lth_loop_get(fn, a)->lanes > 1) /* vectors of constants and ramps */
 		return lth_loop_op2(fn, op, a, b);
-	lth_lv result = lth_loop_op2(fn, op, lth_loop_bitcast(fn, a, LTH_DTYPE_U64), lth_loop_bitcast(fn, b, LTH_DTYPE_U64));
+	lth_lv result = lth_loop_op2(fn, op, lth_loop_bitcast(fn, a, LTH_DTYPE_U64),
+				     lth_loop_bitcast(fn, b, LTH_DTYPE_U64));
 	return lth_loop_bitcast(fn, result, LTH_DTYPE_I64);
 }
 

@@ -28,38 +28,29 @@ static lth_lv softplus(struct lth_loop_fn *fn, lth_lv x)
 	return t_add(fn, t_max(fn, x, constant(fn, x, 0)), op1(fn, LTH_SCALAR_LOG1P, small));
 }
 
-lth_lv lth_cell_activate(struct lth_loop_fn *fn, const struct lth_recurrent *p, unsigned direction, unsigned which, lth_lv x)
+lth_lv lth_cell_activate(struct lth_loop_fn *fn, const struct lth_recurrent *p, unsigned direction, unsigned which,
+			 lth_lv x)
 {
 	double alpha = p->alpha[direction][which], beta = p->beta[direction][which];
 	lth_lv zero = constant(fn, x, 0), one = constant(fn, x, 1);
 	if (p->clip > 0)
 		x = t_min(fn, t_max(fn, x, constant(fn, x, -p->clip)), constant(fn, x, p->clip));
 	switch (p->activations[direction][which]) {
-	case LTH_ACT_SIGMOID:
-		return op1(fn, LTH_SCALAR_SIGMOID, x);
-	case LTH_ACT_TANH:
-		return op1(fn, LTH_SCALAR_TANH, x);
-	case LTH_ACT_RELU:
-		return t_max(fn, x, zero);
-	case LTH_ACT_AFFINE:
-		return affine(fn, x, alpha, beta);
-	case LTH_ACT_LEAKY_RELU:
-		return t_select(fn, t_lt(fn, x, zero), t_mul(fn, x, constant(fn, x, alpha)), x);
-	case LTH_ACT_THRESHOLDED_RELU:
-		return t_select(fn, t_le(fn, x, constant(fn, x, alpha)), zero, x);
+	case LTH_ACT_SIGMOID: return op1(fn, LTH_SCALAR_SIGMOID, x);
+	case LTH_ACT_TANH: return op1(fn, LTH_SCALAR_TANH, x);
+	case LTH_ACT_RELU: return t_max(fn, x, zero);
+	case LTH_ACT_AFFINE: return affine(fn, x, alpha, beta);
+	case LTH_ACT_LEAKY_RELU: return t_select(fn, t_lt(fn, x, zero), t_mul(fn, x, constant(fn, x, alpha)), x);
+	case LTH_ACT_THRESHOLDED_RELU: return t_select(fn, t_le(fn, x, constant(fn, x, alpha)), zero, x);
 	case LTH_ACT_SCALED_TANH:
 		return t_mul(fn, constant(fn, x, alpha), op1(fn, LTH_SCALAR_TANH, t_mul(fn, x, constant(fn, x, beta))));
-	case LTH_ACT_HARD_SIGMOID:
-		return t_min(fn, t_max(fn, affine(fn, x, alpha, beta), zero), one);
+	case LTH_ACT_HARD_SIGMOID: return t_min(fn, t_max(fn, affine(fn, x, alpha, beta), zero), one);
 	case LTH_ACT_ELU:
-		return t_select(fn, t_lt(fn, x, zero), t_mul(fn, constant(fn, x, alpha), op1(fn, LTH_SCALAR_EXPM1, x)), x);
-	case LTH_ACT_SOFTSIGN:
-		return op2(fn, LTH_SCALAR_DIV, x, t_add(fn, one, op1(fn, LTH_SCALAR_ABS, x)));
-	case LTH_ACT_SOFTPLUS:
-		return softplus(fn, x);
-	default:
-		assert(!"activation");
-		return x;
+		return t_select(fn, t_lt(fn, x, zero), t_mul(fn, constant(fn, x, alpha), op1(fn, LTH_SCALAR_EXPM1, x)),
+				x);
+	case LTH_ACT_SOFTSIGN: return op2(fn, LTH_SCALAR_DIV, x, t_add(fn, one, op1(fn, LTH_SCALAR_ABS, x)));
+	case LTH_ACT_SOFTPLUS: return softplus(fn, x);
+	default: assert(!"activation"); return x;
 	}
 }
 

@@ -1,12 +1,13 @@
-/* Convolution in 1 to 3 dimensions as a product of output pixels with panels of output channels, without im2col, halo or
- * border variants: for each tap every row of the tile gets a pointer to its input pixel, or to a buffer of zeros when the
- * tap falls outside the image; the inner loop runs over input channels. A tap that no row of the tile can use is skipped
- * with its weights. 1x1 without padding needs no taps and is the plain product.
+/* Convolution in 1 to 3 dimensions as a product of output pixels with panels of output channels, without im2col, halo
+ * or border variants: for each tap every row of the tile gets a pointer to its input pixel, or to a buffer of zeros
+ * when the tap falls outside the image; the inner loop runs over input channels. A tap that no row of the tile can use
+ * is skipped with its weights. 1x1 without padding needs no taps and is the plain product.
  *
  * The transpose is the same product by phases: output pixels that are equal modulo the strides use the same taps and,
  * among themselves, step through the input one by one. A tap that does not belong to the phase at hand is skipped.
  *
- * Any layout of x works; channels innermost is what it is good at. Groups (and phases) are batch entries of the product. */
+ * Any layout of x works; channels innermost is what it is good at. Groups (and phases) are batch entries of the
+ * product. */
 #include "compiler/lower/templates/internal.h"
 
 enum { UNROLLED_CHANNELS = 4 }; /* up to so many input channels a tap's inner loop is written out */
@@ -18,7 +19,7 @@ struct conv {
 	lth_lv group_channels, out_group_channels, x_batch, x_channel, x_group, zeros;
 	lth_lv in[LTH_MAX_SPATIAL], kernel[LTH_MAX_SPATIAL], pad[LTH_MAX_SPATIAL], stride[LTH_MAX_SPATIAL];
 	lth_lv dilation[LTH_MAX_SPATIAL], x_stride[LTH_MAX_SPATIAL], out[LTH_MAX_SPATIAL];
-	bool whole_phases[LTH_MAX_SPATIAL];            /* of the transpose: every phase has equally many pixels */
+	bool whole_phases[LTH_MAX_SPATIAL]; /* of the transpose: every phase has equally many pixels */
 };
 
 static lth_dim per_group(struct lth_dims *dims, lth_dim channels, int64_t groups)
@@ -34,7 +35,8 @@ static bool never_outside(struct lth_dims *dims, const struct lth_conv *conv, ui
 		return false;
 	if (lth_t_is(dims, conv->pad_end[axis], 0))
 		return true;
-	lth_dim last = lth_dim_mul(dims, lth_dim_sub(dims, conv->out[axis], one), lth_dim_const(dims, conv->stride[axis]));
+	lth_dim last = lth_dim_mul(dims, lth_dim_sub(dims, conv->out[axis], one),
+				   lth_dim_const(dims, conv->stride[axis]));
 	lth_dim reach = lth_dim_mul(dims, lth_dim_sub(dims, conv->kernel[axis], one),
 				    lth_dim_const(dims, conv->dilation[axis]));
 	lth_dim need = lth_dim_add(dims, lth_dim_add(dims, last, reach), one);
@@ -53,7 +55,10 @@ static bool conv_pack(struct lth_dims *dims, const struct lth_machine *machine, 
 		      struct lth_pack *out)
 {
 	const struct lth_conv *conv = &problem->conv;
-	struct lth_pack pack = {.kind = LTH_PACK_PANELS, .dtype = conv->w.memory, .groups = conv->groups, .gates = 1,
+	struct lth_pack pack = {.kind = LTH_PACK_PANELS,
+				.dtype = conv->w.memory,
+				.groups = conv->groups,
+				.gates = 1,
 				.num_k = conv->spatial + 1};
 	struct lth_tile full = lth_tile_full(machine, problem->compute), tail;
 	lth_dim columns = per_group(dims, conv->out_channels, conv->groups);
@@ -80,8 +85,9 @@ lth_dim lth_conv_flops(struct lth_dims *dims, const struct lth_conv *conv)
 	lth_dim flops = lth_dim_mul(dims, lth_dim_const(dims, 2), lth_dim_mul(dims, conv->batch, conv->out_channels));
 	flops = lth_dim_mul(dims, flops, per_group(dims, conv->in_channels, conv->groups));
 	for (uint32_t axis = 0; axis < conv->spatial; axis++)
-		flops = lth_dim_mul(dims, flops, lth_dim_mul(dims, conv->kernel[axis],
-							     conv->transposed ? conv->in[axis] : conv->out[axis]));
+		flops = lth_dim_mul(
+			dims, flops,
+			lth_dim_mul(dims, conv->kernel[axis], conv->transposed ? conv->in[axis] : conv->out[axis]));
 	return flops;
 }
 
@@ -89,8 +95,7 @@ bool lth_conv_plan(struct lth_dims *dims, const struct lth_machine *machine, con
 		   struct lth_template_plan *out)
 {
 	const struct lth_conv *conv = &problem->conv;
-	if (!lth_t_loads_as(conv->x.memory, problem->compute) ||
-	    !lth_t_loads_as(conv->w.memory, problem->compute))
+	if (!lth_t_loads_as(conv->x.memory, problem->compute) || !lth_t_loads_as(conv->w.memory, problem->compute))
 		return false;
 	out->flops = lth_conv_flops(dims, conv);
 	out->variant = conv_pack(dims, machine, problem, &out->packs[0]) ? LTH_PANELS_PACKED : LTH_PANELS_GATHERED;
@@ -129,16 +134,19 @@ static void pointwise_accumulate(struct lth_tiles *tiles, const struct lth_tile 
 	struct lth_tile_rows a = {.step = {conv->x_channel}, .memory = memory, .ahead = LTH_LV_NONE};
 	struct windows windows;
 	if (conv->flat) {
-		lth_lv x = lth_loop_offset(fn, conv->problem->x.pointer, t_mul(fn, tiles->batch_index[0], conv->x_group), memory);
+		lth_lv x = lth_loop_offset(fn, conv->problem->x.pointer,
+					   t_mul(fn, tiles->batch_index[0], conv->x_group), memory);
 		for (unsigned r = 0; r < rows; r++)
-			a.pointer[r] = lth_loop_offset(fn, x, t_mul(fn, tiles->row_index[r][0], conv->x_stride[last]), memory);
+			a.pointer[r] = lth_loop_offset(fn, x, t_mul(fn, tiles->row_index[r][0], conv->x_stride[last]),
+						       memory);
 	} else {
 		place_windows(tiles, rows, &windows);
 		for (unsigned r = 0; r < rows; r++) {
 			a.pointer[r] = windows.base[r];
 			for (uint32_t axis = 0; axis <= last; axis++)
 				a.pointer[r] = lth_loop_offset(fn, a.pointer[r],
-							       t_mul(fn, windows.start[axis][r], conv->x_stride[axis]), memory);
+							       t_mul(fn, windows.start[axis][r], conv->x_stride[axis]),
+							       memory);
 		}
 	}
 	a.steps = conv->x_channel == LTH_LV_NONE ? LTH_STEP_ADJACENT : LTH_STEP_SHARED;
@@ -160,7 +168,8 @@ static lth_lv accumulate_tap(struct lth_tiles *tiles, const struct lth_tile *til
 	for (unsigned r = 0; r < rows; r++) {
 		a.pointer[r] = checked ? t_select(fn, valid[r], at[r], conv->zeros) : at[r];
 		if (!adjacent)
-			a.step[r] = checked ? t_select(fn, valid[r], conv->x_channel, lth_loop_i64(fn, 0)) : conv->x_channel;
+			a.step[r] = checked ? t_select(fn, valid[r], conv->x_channel, lth_loop_i64(fn, 0))
+					    : conv->x_channel;
 		if (r && checked)
 			any = t_or(fn, any, valid[r]);
 	}
@@ -175,7 +184,8 @@ static lth_lv accumulate_tap(struct lth_tiles *tiles, const struct lth_tile *til
 	lth_loop_if(fn, any);
 	done[count] = lth_tile_dot(tiles, tile, rows, &a, panel, conv->group_channels, done);
 	lth_loop_else(fn, done, count + 1);
-	skipped[count] = lth_loop_offset(fn, panel, t_mul(fn, conv->group_channels, tiles->panel_step), tiles->panel_memory);
+	skipped[count] = lth_loop_offset(fn, panel, t_mul(fn, conv->group_channels, tiles->panel_step),
+					 tiles->panel_memory);
 	lth_loop_end_if(fn, skipped, count + 1, merged);
 	for (unsigned i = 0; i < count; i++)
 		acc[i] = merged[i];
@@ -199,7 +209,8 @@ static lth_lv tap_shift(struct lth_tiles *tiles, uint32_t axis, lth_lv k, lth_lv
 
 /* The loop over the kernel along `axis`, and inside it those of the axes behind. */
 static lth_lv accumulate_axis(struct lth_tiles *tiles, const struct lth_tile *tile, unsigned rows, uint32_t axis,
-			      const struct windows *windows, const lth_lv *at, const lth_lv *valid, lth_lv panel, lth_lv *acc)
+			      const struct windows *windows, const lth_lv *at, const lth_lv *valid, lth_lv panel,
+			      lth_lv *acc)
 {
 	struct lth_loop_fn *fn = tiles->emit->fn;
 	const struct conv *conv = tiles->context;
@@ -215,7 +226,8 @@ static lth_lv accumulate_axis(struct lth_tiles *tiles, const struct lth_tile *ti
 	lth_lv belongs = LTH_LV_NONE, shift = tap_shift(tiles, axis, k, &belongs);
 	for (unsigned r = 0; r < rows; r++) {
 		lth_lv position = t_add(fn, windows->start[axis][r], shift);
-		here[r] = lth_loop_offset(fn, at[r], t_mul(fn, position, conv->x_stride[axis]), conv->problem->x.memory);
+		here[r] = lth_loop_offset(fn, at[r], t_mul(fn, position, conv->x_stride[axis]),
+					  conv->problem->x.memory);
 		still[r] = valid[r];
 		if (conv->inside[axis])
 			continue;
@@ -257,12 +269,14 @@ static void conv_index(struct lth_tiles *tiles, const lth_lv *row, lth_lv column
 	for (uint32_t axis = 0; axis < spatial; axis++) {
 		out[2 + axis] = row[1 + axis];
 		if (conv->problem->transposed)
-			out[2 + axis] = t_add(fn, t_mul(fn, row[1 + axis], conv->stride[axis]), tiles->batch_index[1 + axis]);
+			out[2 + axis] = t_add(fn, t_mul(fn, row[1 + axis], conv->stride[axis]),
+					      tiles->batch_index[1 + axis]);
 	}
 }
 
 /* Phases of the transpose that are one pixel short have a last row that does not exist. */
-static void conv_finish(struct lth_tiles *tiles, const lth_lv *row, lth_lv column, lth_lv value, unsigned lanes, lth_lv mask)
+static void conv_finish(struct lth_tiles *tiles, const lth_lv *row, lth_lv column, lth_lv value, unsigned lanes,
+			lth_lv mask)
 {
 	const struct conv *conv = tiles->context;
 	const struct lth_epilogue *epilogue = tiles->emit->epilogue;
@@ -315,8 +329,8 @@ static lth_dim write_zeros(struct lth_emit *emit, enum lth_dtype compute, const 
 		count = per_group(dims, conv->in_channels, conv->groups);
 	out->zeros = lth_loop_offset(fn, lth_loop_scratch(fn), lth_loop_i64(fn, LTH_TILE_BUFFER_BYTES), LTH_DTYPE_U8);
 	lth_lv i = lth_loop_for(fn, lth_loop_i64(fn, 0), lth_t_param(emit, count), 1, NULL, 0, NULL);
-	lth_loop_store(fn, lth_loop_offset(fn, out->zeros, i, conv->x.memory), lth_t_zero(fn, compute, 1), conv->x.memory,
-		       LTH_LV_NONE);
+	lth_loop_store(fn, lth_loop_offset(fn, out->zeros, i, conv->x.memory), lth_t_zero(fn, compute, 1),
+		       conv->x.memory, LTH_LV_NONE);
 	lth_loop_end_for(fn, NULL, 0, NULL);
 	return lth_dim_mul(dims, count, bytes);
 }
@@ -333,7 +347,8 @@ static void read_conv(struct lth_emit *emit, const struct lth_conv *conv, struct
 	out->group_channels = lth_t_param(emit, channels);
 	out->out_group_channels = lth_t_param(emit, per_group(dims, conv->out_channels, conv->groups));
 	out->x_batch = lth_t_param(emit, conv->x_batch_stride);
-	out->x_channel = lth_t_is(dims, conv->x_channel_stride, 1) ? LTH_LV_NONE : lth_t_param(emit, conv->x_channel_stride);
+	out->x_channel = lth_t_is(dims, conv->x_channel_stride, 1) ? LTH_LV_NONE
+								   : lth_t_param(emit, conv->x_channel_stride);
 	out->x_group = lth_t_param(emit, lth_dim_mul(dims, channels, conv->x_channel_stride));
 	for (uint32_t axis = 0; axis < conv->spatial; axis++) {
 		out->inside[axis] = never_outside(dims, conv, axis);
@@ -361,12 +376,20 @@ void lth_conv_emit(struct lth_emit *emit, const struct lth_problem *problem, con
 	lth_dim group_channels = per_group(dims, p->in_channels, p->groups);
 	read_conv(emit, p, &conv);
 	struct lth_tiles tiles = {
-		.emit = emit, .compute = problem->compute, .b_memory = p->w.memory,
-		.panels = (enum lth_panels)plan->variant, .num_batch = p->transposed ? 1 + p->spatial : 1,
+		.emit = emit,
+		.compute = problem->compute,
+		.b_memory = p->w.memory,
+		.panels = (enum lth_panels)plan->variant,
+		.num_batch = p->transposed ? 1 + p->spatial : 1,
 		.num_rows = 1 + p->spatial,
-		.num_k = p->spatial + 1, .columns = per_group(dims, p->out_channels, p->groups), .b = p->w.pointer,
-		.b_n_stride = p->w_out_stride, .extra_scratch = LTH_DIM_NONE, .context = &conv,
-		.accumulate = conv.pointwise ? pointwise_accumulate : conv_accumulate, .finish = conv_finish,
+		.num_k = p->spatial + 1,
+		.columns = per_group(dims, p->out_channels, p->groups),
+		.b = p->w.pointer,
+		.b_n_stride = p->w_out_stride,
+		.extra_scratch = LTH_DIM_NONE,
+		.context = &conv,
+		.accumulate = conv.pointwise ? pointwise_accumulate : conv_accumulate,
+		.finish = conv_finish,
 		.prefetch = emit->epilogue->prefetch ? conv_prefetch : NULL,
 	};
 	lth_dim group_stride = p->transposed ? lth_dim_mul(dims, group_channels, p->w_in_stride)

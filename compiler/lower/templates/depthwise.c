@@ -1,11 +1,11 @@
-/* Depthwise convolution in one or two dimensions: one input channel a group, channels innermost in memory, any number of
- * output channels a group. The window is written out tap by tap (windows.h). */
+/* Depthwise convolution in one or two dimensions: one input channel a group, channels innermost in memory, any number
+ * of output channels a group. The window is written out tap by tap (windows.h). */
 #include "compiler/lower/templates/windows.h"
 
 static struct lth_window_axis window_axis(const struct lth_conv *conv, uint32_t axis, int64_t kernel)
 {
-	return (struct lth_window_axis){conv->in[axis], conv->out[axis], conv->pad[axis], conv->x_stride[axis], kernel,
-					conv->stride[axis], conv->dilation[axis]};
+	return (struct lth_window_axis){conv->in[axis], conv->out[axis],    conv->pad[axis],     conv->x_stride[axis],
+					kernel,         conv->stride[axis], conv->dilation[axis]};
 }
 
 /* Fills the windows' description; false when the problem is not depthwise or not of constant shape. */
@@ -23,9 +23,15 @@ static bool describe(struct lth_dims *dims, const struct lth_machine *machine, c
 		if (!lth_dim_is_const(dims, conv->kernel[axis], &kernel[axis]) || kernel[axis] < 1)
 			return false;
 	*out = (struct lth_windows){
-		.compute = problem->compute, .op = LTH_WINDOW_FMA, .x = conv->x, .weights = conv->w.pointer,
-		.weights_memory = conv->w.memory, .batch = conv->batch, .channels = conv->out_channels,
-		.x_batch_stride = conv->x_batch_stride, .multiplier = out_channels / conv->groups,
+		.compute = problem->compute,
+		.op = LTH_WINDOW_FMA,
+		.x = conv->x,
+		.weights = conv->w.pointer,
+		.weights_memory = conv->w.memory,
+		.batch = conv->batch,
+		.channels = conv->out_channels,
+		.x_batch_stride = conv->x_batch_stride,
+		.multiplier = out_channels / conv->groups,
 		.x_axis = window_axis(conv, conv->spatial - 1, kernel[conv->spatial - 1]),
 		.one_dimension = conv->spatial == 1,
 	};
@@ -45,8 +51,12 @@ bool lth_depthwise_plan(struct lth_dims *dims, const struct lth_machine *machine
 	if (!conv->w.constant || !lth_t_loads_as(conv->x.memory, problem->compute) ||
 	    !lth_t_loads_as(conv->w.memory, problem->compute) || !describe(dims, machine, problem, &windows))
 		return false;
-	struct lth_pack pack = {.kind = LTH_PACK_PANELS, .dtype = conv->w.memory, .groups = 1, .gates = 1,
-				.num_k = conv->spatial, .panel = windows.lanes};
+	struct lth_pack pack = {.kind = LTH_PACK_PANELS,
+				.dtype = conv->w.memory,
+				.groups = 1,
+				.gates = 1,
+				.num_k = conv->spatial,
+				.panel = windows.lanes};
 	if (!lth_dim_is_const(dims, conv->out_channels, &pack.columns) ||
 	    !lth_dim_is_const(dims, conv->w_out_stride, &pack.column_stride))
 		return false;

@@ -1,6 +1,6 @@
 /* Matrix products of any rank: batch axes, row axes of A, one axis of K, columns of B, all with strides, so that
- * transposed operands and broadcast batches are the same code. Constant B is packed in panels at compile time; computed B
- * is read in place where its columns are contiguous, else packed panel by panel on the way. */
+ * transposed operands and broadcast batches are the same code. Constant B is packed in panels at compile time; computed
+ * B is read in place where its columns are contiguous, else packed panel by panel on the way. */
 #include "compiler/lower/templates/internal.h"
 
 struct gemm {
@@ -38,8 +38,8 @@ static bool gemm_pack(struct lth_dims *dims, const struct lth_machine *machine, 
 	return true;
 }
 
-/* Whether computed B with contiguous columns is better copied into panels: deep ones touch a page for every k, which many
- * rows would pay again and again. */
+/* Whether computed B with contiguous columns is better copied into panels: deep ones touch a page for every k, which
+ * many rows would pay again and again. */
 static bool worth_packing(struct lth_dims *dims, const struct lth_gemm *gemm)
 {
 	enum { MANY_ROWS = 96, DEEP = 256 };
@@ -103,7 +103,8 @@ static void gemm_index(struct lth_tiles *tiles, const lth_lv *row, lth_lv column
 	out[at] = column;
 }
 
-static void gemm_finish(struct lth_tiles *tiles, const lth_lv *row, lth_lv column, lth_lv value, unsigned lanes, lth_lv mask)
+static void gemm_finish(struct lth_tiles *tiles, const lth_lv *row, lth_lv column, lth_lv value, unsigned lanes,
+			lth_lv mask)
 {
 	const struct gemm *gemm = tiles->context;
 	const struct lth_epilogue *epilogue = tiles->emit->epilogue;
@@ -142,11 +143,21 @@ void lth_gemm_emit(struct lth_emit *emit, const struct lth_problem *problem, con
 	struct lth_dims *dims = emit->dims;
 	struct gemm gemm = {.problem = p, .k_step = LTH_LV_NONE};
 	struct lth_tiles tiles = {
-		.emit = emit, .compute = problem->compute, .b_memory = p->b.memory,
-		.panels = (enum lth_panels)plan->variant, .num_batch = p->num_batch,
-		.num_rows = p->num_rows ? p->num_rows : 1, .num_k = 1, .columns = p->n, .depth = p->k, .b = p->b.pointer,
-		.b_n_stride = p->b_n_stride, .extra_scratch = LTH_DIM_NONE, .context = &gemm,
-		.accumulate = gemm_accumulate, .finish = gemm_finish,
+		.emit = emit,
+		.compute = problem->compute,
+		.b_memory = p->b.memory,
+		.panels = (enum lth_panels)plan->variant,
+		.num_batch = p->num_batch,
+		.num_rows = p->num_rows ? p->num_rows : 1,
+		.num_k = 1,
+		.columns = p->n,
+		.depth = p->k,
+		.b = p->b.pointer,
+		.b_n_stride = p->b_n_stride,
+		.extra_scratch = LTH_DIM_NONE,
+		.context = &gemm,
+		.accumulate = gemm_accumulate,
+		.finish = gemm_finish,
 		.prefetch = emit->epilogue->prefetch ? gemm_prefetch : NULL,
 	};
 	tiles.rows[0] = lth_dim_const(dims, 1);
@@ -157,7 +168,7 @@ void lth_gemm_emit(struct lth_emit *emit, const struct lth_problem *problem, con
 		bool own = !lth_t_is(dims, p->batch[axis].b_stride, 0);
 		tiles.batch[axis] = p->batch[axis].extent;
 		tiles.b_batch_stride[axis] = tiles.panels == LTH_PANELS_PACKED ? lth_dim_const(dims, own)
-									      : p->batch[axis].b_stride;
+									       : p->batch[axis].b_stride;
 		gemm.batch_stride[axis] = lth_t_stride(emit, p->batch[axis].a_stride);
 	}
 	for (uint32_t axis = 0; axis < p->num_rows; axis++)

@@ -20,19 +20,49 @@ struct lth_template {
 };
 
 /* Building (build.c). Arithmetic on i64 scalars unless said otherwise. */
-static inline lth_lv t_add(struct lth_loop_fn *fn, lth_lv a, lth_lv b) { return lth_loop_op2(fn, LTH_SCALAR_ADD, a, b); }
-static inline lth_lv t_sub(struct lth_loop_fn *fn, lth_lv a, lth_lv b) { return lth_loop_op2(fn, LTH_SCALAR_SUB, a, b); }
-static inline lth_lv t_mul(struct lth_loop_fn *fn, lth_lv a, lth_lv b) { return lth_loop_op2(fn, LTH_SCALAR_MUL, a, b); }
+static inline lth_lv t_add(struct lth_loop_fn *fn, lth_lv a, lth_lv b)
+{
+	return lth_loop_op2(fn, LTH_SCALAR_ADD, a, b);
+}
+static inline lth_lv t_sub(struct lth_loop_fn *fn, lth_lv a, lth_lv b)
+{
+	return lth_loop_op2(fn, LTH_SCALAR_SUB, a, b);
+}
+static inline lth_lv t_mul(struct lth_loop_fn *fn, lth_lv a, lth_lv b)
+{
+	return lth_loop_op2(fn, LTH_SCALAR_MUL, a, b);
+}
 /* Of numbers that are not negative: unsigned division needs less guarding. */
 lth_lv t_div(struct lth_loop_fn *fn, lth_lv a, lth_lv b);
 lth_lv t_rem(struct lth_loop_fn *fn, lth_lv a, lth_lv b);
-static inline lth_lv t_min(struct lth_loop_fn *fn, lth_lv a, lth_lv b) { return lth_loop_op2(fn, LTH_SCALAR_MIN, a, b); }
-static inline lth_lv t_max(struct lth_loop_fn *fn, lth_lv a, lth_lv b) { return lth_loop_op2(fn, LTH_SCALAR_MAX, a, b); }
-static inline lth_lv t_lt(struct lth_loop_fn *fn, lth_lv a, lth_lv b) { return lth_loop_op2(fn, LTH_SCALAR_LT, a, b); }
-static inline lth_lv t_le(struct lth_loop_fn *fn, lth_lv a, lth_lv b) { return lth_loop_op2(fn, LTH_SCALAR_LE, a, b); }
-static inline lth_lv t_eq(struct lth_loop_fn *fn, lth_lv a, lth_lv b) { return lth_loop_op2(fn, LTH_SCALAR_EQ, a, b); }
-static inline lth_lv t_and(struct lth_loop_fn *fn, lth_lv a, lth_lv b) { return lth_loop_op2(fn, LTH_SCALAR_AND, a, b); }
-static inline lth_lv t_or(struct lth_loop_fn *fn, lth_lv a, lth_lv b) { return lth_loop_op2(fn, LTH_SCALAR_OR, a, b); }
+static inline lth_lv t_min(struct lth_loop_fn *fn, lth_lv a, lth_lv b)
+{
+	return lth_loop_op2(fn, LTH_SCALAR_MIN, a, b);
+}
+static inline lth_lv t_max(struct lth_loop_fn *fn, lth_lv a, lth_lv b)
+{
+	return lth_loop_op2(fn, LTH_SCALAR_MAX, a, b);
+}
+static inline lth_lv t_lt(struct lth_loop_fn *fn, lth_lv a, lth_lv b)
+{
+	return lth_loop_op2(fn, LTH_SCALAR_LT, a, b);
+}
+static inline lth_lv t_le(struct lth_loop_fn *fn, lth_lv a, lth_lv b)
+{
+	return lth_loop_op2(fn, LTH_SCALAR_LE, a, b);
+}
+static inline lth_lv t_eq(struct lth_loop_fn *fn, lth_lv a, lth_lv b)
+{
+	return lth_loop_op2(fn, LTH_SCALAR_EQ, a, b);
+}
+static inline lth_lv t_and(struct lth_loop_fn *fn, lth_lv a, lth_lv b)
+{
+	return lth_loop_op2(fn, LTH_SCALAR_AND, a, b);
+}
+static inline lth_lv t_or(struct lth_loop_fn *fn, lth_lv a, lth_lv b)
+{
+	return lth_loop_op2(fn, LTH_SCALAR_OR, a, b);
+}
 static inline lth_lv t_fma(struct lth_loop_fn *fn, lth_lv a, lth_lv b, lth_lv c)
 {
 	return lth_loop_op3(fn, LTH_SCALAR_FMA, a, b, c);
@@ -54,7 +84,10 @@ lth_lv lth_t_zero(struct lth_loop_fn *fn, enum lth_dtype dtype, unsigned lanes);
 /* 0 <= index < limit in one unsigned comparison. */
 lth_lv lth_t_inside(struct lth_loop_fn *fn, lth_lv index, lth_lv limit);
 /* A dimension as a value: constants that the code's shape depends on may stay constants (see lth_t_fixed). */
-static inline lth_lv lth_t_param(struct lth_emit *emit, lth_dim dim) { return emit->param(emit->context, dim); }
+static inline lth_lv lth_t_param(struct lth_emit *emit, lth_dim dim)
+{
+	return emit->param(emit->context, dim);
+}
 /* A dimension that is a constant stays one: for strides of 0 and 1, where the constant makes better code. */
 lth_lv lth_t_stride(struct lth_emit *emit, lth_dim dim);
 /* A memory type whose elements load as `compute`. */
@@ -74,14 +107,18 @@ unsigned lth_machine_lanes(const struct lth_machine *machine, enum lth_dtype com
 struct lth_tile lth_tile_full(const struct lth_machine *machine, enum lth_dtype compute);
 /* The tile for a panel of `width` columns, fewer than a full one: half-width vectors where they waste less. */
 struct lth_tile lth_tile_tail(const struct lth_machine *machine, enum lth_dtype compute, int64_t width);
-static inline int64_t lth_tile_width(const struct lth_tile *tile) { return (int64_t)tile->lanes * tile->vectors; }
+static inline int64_t lth_tile_width(const struct lth_tile *tile)
+{
+	return (int64_t)tile->lanes * tile->vectors;
+}
 
 /* Rows times panels. Rows are counted in one flat order over `num_rows` axes; each batch entry has its own panels where
  * its weights differ. A unit of work is a block of rows times one panel. */
 enum lth_panels {
 	LTH_PANELS_PACKED,   /* panels of LTH_PACK_PANELS, `k` deep, one set a group */
 	LTH_PANELS_IN_PLACE, /* columns contiguous in memory, rows of B k_stride apart */
-	LTH_PANELS_GATHERED  /* packed by the unit that uses it into scratch: one block of rows a batch entry and panel */
+	LTH_PANELS_GATHERED  /* packed by the unit that uses it into scratch: one block of rows a batch entry and panel
+			      */
 };
 
 struct lth_tiles {
@@ -90,12 +127,12 @@ struct lth_tiles {
 	enum lth_panels panels;
 	uint32_t num_batch, num_rows, num_k;
 	lth_dim batch[LTH_MAX_TEMPLATE_AXES], rows[LTH_MAX_TEMPLATE_AXES]; /* at least one row axis */
-	lth_dim columns, depth;                        /* depth: the product of the k axes */
-	lth_lv b;                                      /* B's pointer */
+	lth_dim columns, depth;                                            /* depth: the product of the k axes */
+	lth_lv b;                                                          /* B's pointer */
 	lth_dim b_batch_stride[LTH_MAX_TEMPLATE_AXES]; /* in groups of panels when packed, else in elements */
 	lth_dim b_k[LTH_MAX_TEMPLATE_AXES], b_k_stride[LTH_MAX_TEMPLATE_AXES]; /* not PACKED; IN_PLACE: one axis */
-	lth_dim b_n_stride;                            /* GATHERED */
-	lth_dim extra_scratch;                         /* bytes the template wants for itself; LTH_DIM_NONE: none */
+	lth_dim b_n_stride;                                                    /* GATHERED */
+	lth_dim extra_scratch; /* bytes the template wants for itself; LTH_DIM_NONE: none */
 	void *context;
 	/* Adds the products of `rows` rows (row_index) with the panel to `acc` (rows x vectors, row-major). */
 	void (*accumulate)(struct lth_tiles *tiles, const struct lth_tile *tile, unsigned rows, lth_lv *acc);
@@ -107,24 +144,27 @@ struct lth_tiles {
 	/* While emitting, for the callbacks: */
 	lth_lv batch_index[LTH_MAX_TEMPLATE_AXES];
 	lth_lv row_index[LTH_MAX_TILE_ROWS][LTH_MAX_TEMPLATE_AXES]; /* of the tile at hand */
-	lth_lv panel;                                  /* pointer at the panel's first element */
+	lth_lv panel;                                               /* pointer at the panel's first element */
 	enum lth_dtype panel_memory;
-	lth_lv panel_step;                             /* elements from one k to the next */
-	lth_lv load_mask;                              /* of the panel's last vector; NONE: whole or padded */
-	lth_lv column;                                 /* first column of the panel */
-	lth_lv extra;                                  /* pointer at extra_scratch */
+	lth_lv panel_step; /* elements from one k to the next */
+	lth_lv load_mask;  /* of the panel's last vector; NONE: whole or padded */
+	lth_lv column;     /* first column of the panel */
+	lth_lv extra;      /* pointer at extra_scratch */
 	/* The driver's own: */
 	lth_lv row_extent[LTH_MAX_TEMPLATE_AXES], num_columns, depth_value, tile_buffer;
-	bool few_rows;                                 /* remaining rows are worth tiles of their own */
-	int64_t known_rows;                            /* how many rows in all; -1: known at run time */
+	bool few_rows;      /* remaining rows are worth tiles of their own */
+	int64_t known_rows; /* how many rows in all; -1: known at run time */
 	bool buffer_used;
 };
 /* The whole kernel: units, their blocks and panels; sets emit's units, min_units and scratch_bytes. panels.c */
 void lth_tiles_emit(struct lth_tiles *tiles);
-/* All rows of a block, `count` from row `start` on, times one panel. `ragged`: the columns end inside the last vector. */
-void lth_tiles_block(struct lth_tiles *tiles, const struct lth_tile *tile, bool ragged, lth_lv count, const lth_lv *start);
+/* All rows of a block, `count` from row `start` on, times one panel. `ragged`: the columns end inside the last vector.
+ */
+void lth_tiles_block(struct lth_tiles *tiles, const struct lth_tile *tile, bool ragged, lth_lv count,
+		     const lth_lv *start);
 /* The tile and width of the last, partial panel for static `columns`; false when there is none. */
-bool lth_tiles_tail(const struct lth_machine *machine, enum lth_dtype compute, int64_t columns, struct lth_tile *out_tile);
+bool lth_tiles_tail(const struct lth_machine *machine, enum lth_dtype compute, int64_t columns,
+		    struct lth_tile *out_tile);
 enum { LTH_TILE_BUFFER_BYTES = LTH_MAX_TILE_ROWS * LTH_MAX_TILE_VECTORS * 64 };
 /* A multi-index from a flat one, row-major. */
 void lth_t_unflatten(struct lth_loop_fn *fn, lth_lv flat, const lth_lv *extents, uint32_t count, lth_lv *out);
@@ -135,7 +175,7 @@ struct lth_tile_rows {
 	lth_lv step[LTH_MAX_TILE_ROWS]; /* ADJACENT: unused; SHARED: step[0] for all; OWN: one a row */
 	enum { LTH_STEP_ADJACENT, LTH_STEP_SHARED, LTH_STEP_OWN } steps;
 	enum lth_dtype memory;
-	lth_lv ahead;                   /* pointer whose next rows * depth elements are prefetched, or LTH_LV_NONE */
+	lth_lv ahead; /* pointer whose next rows * depth elements are prefetched, or LTH_LV_NONE */
 };
 /* acc[r][v] += A(r, k) * panel[k][v] for `depth` values of k. Returns the panel's pointer behind the last. */
 lth_lv lth_tile_dot(struct lth_tiles *tiles, const struct lth_tile *tile, unsigned rows, const struct lth_tile_rows *a,
@@ -150,9 +190,9 @@ lth_dim lth_conv_flops(struct lth_dims *dims, const struct lth_conv *conv);
 /* Squares of lanes x lanes elements turned in registers (transpose.c): vectors[i] lane j becomes vectors[j] lane i. */
 void lth_t_transpose(struct lth_loop_fn *fn, lth_lv *vectors, unsigned lanes);
 
-#define LTH_TEMPLATE(name, problem, text, plan, emit, description)                                                         \
-	bool plan(struct lth_dims *dims, const struct lth_machine *machine, const struct lth_problem *p,                   \
-		  struct lth_template_plan *out);                                                                          \
+#define LTH_TEMPLATE(name, problem, text, plan, emit, description)                                                     \
+	bool plan(struct lth_dims *dims, const struct lth_machine *machine, const struct lth_problem *p,               \
+		  struct lth_template_plan *out);                                                                      \
 	void emit(struct lth_emit *e, const struct lth_problem *p, const struct lth_template_plan *out);
 #include "compiler/lower/templates/templates.def"
 #undef LTH_TEMPLATE

@@ -33,19 +33,20 @@ bool lth_pack_bytes(const struct lth_pack *pack, int64_t *out_bytes)
 }
 
 /* One row of a panel: `width` columns, the gates side by side, zero behind the last column. */
-#define ROW_FUNCTION(name, type)                                                                                           \
-	static void name(const struct lth_pack *pack, const void *source, int64_t at, int64_t first, int64_t width, void *out) \
-	{                                                                                                                  \
-		const type *from = (const type *)source + at;                                                              \
-		type *to = out;                                                                                            \
-		int64_t units = width / pack->gates, stride = pack->column_stride;                                         \
-		int64_t count = pack->columns - first < units ? pack->columns - first : units;                             \
-		for (int64_t gate = 0; gate < pack->gates; gate++, to += units, from += pack->gate_stride) {               \
-			for (int64_t c = 0; c < count; c++)                                                                \
-				to[c] = from[(first + c) * stride];                                                        \
-			for (int64_t c = count; c < units; c++)                                                            \
-				to[c] = 0;                                                                                 \
-		}                                                                                                          \
+#define ROW_FUNCTION(name, type)                                                                                       \
+	static void name(const struct lth_pack *pack, const void *source, int64_t at, int64_t first, int64_t width,    \
+			 void *out)                                                                                    \
+	{                                                                                                              \
+		const type *from = (const type *)source + at;                                                          \
+		type *to = out;                                                                                        \
+		int64_t units = width / pack->gates, stride = pack->column_stride;                                     \
+		int64_t count = pack->columns - first < units ? pack->columns - first : units;                         \
+		for (int64_t gate = 0; gate < pack->gates; gate++, to += units, from += pack->gate_stride) {           \
+			for (int64_t c = 0; c < count; c++)                                                            \
+				to[c] = from[(first + c) * stride];                                                    \
+			for (int64_t c = count; c < units; c++)                                                        \
+				to[c] = 0;                                                                             \
+		}                                                                                                      \
 	}
 ROW_FUNCTION(pack_row8, uint8_t)
 ROW_FUNCTION(pack_row16, uint16_t)
@@ -96,7 +97,8 @@ void lth_pack_run(const struct lth_pack *pack, const void *source, void *packed)
 
 void lth_pack_text(const struct lth_pack *pack, struct lth_buf *out)
 {
-	lth_buf_printf(out, "%s %s groups %lld:%lld columns %lld:%lld gates %lld:%lld offset %lld panel %lld tail %lld k",
+	lth_buf_printf(out,
+		       "%s %s groups %lld:%lld columns %lld:%lld gates %lld:%lld offset %lld panel %lld tail %lld k",
 		       pack->kind == LTH_PACK_WINOGRAD ? "winograd" : "panels", lth_dtype_text(pack->dtype),
 		       (long long)pack->groups, (long long)pack->group_stride, (long long)pack->columns,
 		       (long long)pack->column_stride, (long long)pack->gates, (long long)pack->gate_stride,

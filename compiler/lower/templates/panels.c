@@ -1,11 +1,11 @@
 /* The driver of register tiles: cuts "batch x rows x columns" into units of parallel work, a unit being a block of rows
  * times one panel of columns. Whether rows or panels are the outer loop is two int parameters, so it costs no code:
- * panels outermost when the weights are larger than the cache would keep, else rows. Where B has to be packed first, the
- * unit that uses a panel packs it into its scratch and then runs all rows of the batch entry. */
+ * panels outermost when the weights are larger than the cache would keep, else rows. Where B has to be packed first,
+ * the unit that uses a panel packs it into its scratch and then runs all rows of the batch entry. */
 #include "compiler/lower/templates/internal.h"
 
 enum {
-	BLOCK_ROWS = 48,           /* a multiple of every tile's rows */
+	BLOCK_ROWS = 48,            /* a multiple of every tile's rows */
 	PANEL_OUTER_BYTES = 400000, /* of weights */
 	FEW_ROWS = 64
 };
@@ -17,7 +17,8 @@ struct partition {
 	lth_dim full_panels, panels;
 };
 
-bool lth_tiles_tail(const struct lth_machine *machine, enum lth_dtype compute, int64_t columns, struct lth_tile *out_tile)
+bool lth_tiles_tail(const struct lth_machine *machine, enum lth_dtype compute, int64_t columns,
+		    struct lth_tile *out_tile)
 {
 	struct lth_tile full = lth_tile_full(machine, compute);
 	int64_t left = columns % lth_tile_width(&full);
@@ -52,12 +53,14 @@ static struct partition partition_columns(struct lth_tiles *tiles)
 }
 
 /* Turns a panel of B whose k axis is contiguous: squares of k by columns. Columns that do not exist repeat the last. */
-static void turn_panel(struct lth_tiles *tiles, const struct lth_tile *tile, lth_lv source, lth_lv depth, lth_lv n_stride)
+static void turn_panel(struct lth_tiles *tiles, const struct lth_tile *tile, lth_lv source, lth_lv depth,
+		       lth_lv n_stride)
 {
 	struct lth_loop_fn *fn = tiles->emit->fn;
 	unsigned lanes = tile->lanes;
 	lth_lv last = t_sub(fn, t_sub(fn, tiles->num_columns, tiles->column), lth_loop_i64(fn, 1));
-	lth_lv first = lth_loop_for(fn, lth_loop_i64(fn, 0), lth_loop_i64(fn, lth_tile_width(tile)), lanes, NULL, 0, NULL);
+	lth_lv first = lth_loop_for(fn, lth_loop_i64(fn, 0), lth_loop_i64(fn, lth_tile_width(tile)), lanes, NULL, 0,
+				    NULL);
 	lth_lv columns[LTH_MAX_LANES], vectors[LTH_MAX_LANES];
 	for (unsigned c = 0; c < lanes; c++) {
 		lth_lv column = t_min(fn, t_add_const(fn, first, c), last);
@@ -66,11 +69,13 @@ static void turn_panel(struct lth_tiles *tiles, const struct lth_tile *tile, lth
 	lth_lv k = lth_loop_for(fn, lth_loop_i64(fn, 0), depth, lanes, NULL, 0, NULL);
 	lth_lv mask = lth_loop_mask(fn, t_sub(fn, depth, k), lanes);
 	for (unsigned c = 0; c < lanes; c++)
-		vectors[c] = lth_loop_load(fn, lth_loop_offset(fn, columns[c], k, tiles->b_memory), tiles->b_memory, lanes, mask);
+		vectors[c] = lth_loop_load(fn, lth_loop_offset(fn, columns[c], k, tiles->b_memory), tiles->b_memory,
+					   lanes, mask);
 	lth_t_transpose(fn, vectors, lanes);
 	for (unsigned i = 0; i < lanes; i++) {
 		lth_lv at = t_add(fn, t_mul_const(fn, t_add_const(fn, k, i), lth_tile_width(tile)), first);
-		lth_loop_store(fn, lth_loop_offset(fn, tiles->panel, at, tiles->compute), vectors[i], tiles->compute, LTH_LV_NONE);
+		lth_loop_store(fn, lth_loop_offset(fn, tiles->panel, at, tiles->compute), vectors[i], tiles->compute,
+			       LTH_LV_NONE);
 	}
 	lth_loop_end_for(fn, NULL, 0, NULL);
 	lth_loop_end_for(fn, NULL, 0, NULL);
@@ -87,7 +92,8 @@ static void gather_panel(struct lth_tiles *tiles, const struct lth_tile *tile, l
 	for (unsigned v = 0; v < tile->vectors; v++) {
 		lth_lv first = t_add_const(fn, tiles->column, (int64_t)v * tile->lanes);
 		masks[v] = lth_loop_mask(fn, t_sub(fn, tiles->num_columns, first), tile->lanes);
-		index[v] = t_mul(fn, lth_loop_ramp(fn, lth_loop_i64(fn, (int64_t)v * tile->lanes), tile->lanes), n_stride);
+		index[v] = t_mul(fn, lth_loop_ramp(fn, lth_loop_i64(fn, (int64_t)v * tile->lanes), tile->lanes),
+				 n_stride);
 	}
 	for (uint32_t axis = 0; axis < tiles->num_k; axis++) {
 		lth_lv k = lth_loop_for(fn, lth_loop_i64(fn, 0), k_extent[axis], 1, &at, 1, &out_at);
@@ -198,7 +204,8 @@ static void read_scratch(struct lth_tiles *tiles, struct driver *driver)
 		int64_t row_bytes = width * (lth_dtype_bits(tiles->compute) / 8);
 		driver->gathered = lth_loop_offset(fn, tiles->tile_buffer, lth_t_param(emit, total), LTH_DTYPE_U8);
 		/* turned panels are written in whole squares */
-		lth_dim depth = lth_dim_add(dims, tiles->depth, lth_dim_const(dims, lth_machine_lanes(emit->machine, tiles->compute)));
+		lth_dim depth = lth_dim_add(dims, tiles->depth,
+					    lth_dim_const(dims, lth_machine_lanes(emit->machine, tiles->compute)));
 		total = lth_dim_add(dims, total, lth_dim_mul(dims, depth, lth_dim_const(dims, row_bytes)));
 	}
 	emit->scratch_bytes = total;
@@ -214,7 +221,8 @@ static void enter_panel(struct lth_tiles *tiles, struct driver *driver, const st
 	tiles->panel_step = lth_loop_i64(fn, lth_tile_width(tile));
 	tiles->panel_memory = tiles->panels == LTH_PANELS_GATHERED ? tiles->compute : tiles->b_memory;
 	if (tiles->panels == LTH_PANELS_PACKED) {
-		offset = t_mul(fn, t_add(fn, t_mul(fn, offset, driver->group_width), tiles->column), tiles->depth_value);
+		offset = t_mul(fn, t_add(fn, t_mul(fn, offset, driver->group_width), tiles->column),
+			       tiles->depth_value);
 		tiles->panel = lth_loop_offset(fn, tiles->b, offset, tiles->b_memory);
 		return;
 	}
@@ -282,5 +290,6 @@ void lth_tiles_emit(struct lth_tiles *tiles)
 	if (bare && !tiles->buffer_used)
 		emit->scratch_bytes = lth_dim_const(dims, 0);
 	emit->units = driver.units;
-	emit->min_units = lth_t_min_units(dims, lth_dim_mul(dims, tiles->depth, lth_dim_const(dims, 2 * BLOCK_ROWS * 64)));
+	emit->min_units = lth_t_min_units(dims,
+					  lth_dim_mul(dims, tiles->depth, lth_dim_const(dims, 2 * BLOCK_ROWS * 64)));
 }

@@ -1,6 +1,6 @@
-/* Pooling with channels innermost. Small constant windows go through windows.c; any other window (global pooling, unknown
- * or large kernels, three dimensions) through loops over the part of the window that is inside the image, a few vectors
- * of channels at a time. */
+/* Pooling with channels innermost. Small constant windows go through windows.c; any other window (global pooling,
+ * unknown or large kernels, three dimensions) through loops over the part of the window that is inside the image, a few
+ * vectors of channels at a time. */
 #include "compiler/lower/templates/windows.h"
 
 enum { BLOCK_VECTORS = 4, VARIANT_WINDOWS = 0, VARIANT_LOOPS = 1 };
@@ -63,7 +63,8 @@ static lth_lv divisor(struct pool *pool)
 		lth_lv taps = t_sub(fn, pool->last[axis], pool->first[axis]);
 		if (pool->problem->kind == LTH_POOL_AVERAGE_PADDED) {
 			lth_lv end = t_add(fn, pool->in[axis], pool->pad_end[axis]);
-			taps = t_min(fn, pool->kernel[axis], taps_before(pool, axis, t_sub(fn, end, pool->start[axis])));
+			taps = t_min(fn, pool->kernel[axis],
+				     taps_before(pool, axis, t_sub(fn, end, pool->start[axis])));
 		}
 		count = t_mul(fn, count, taps);
 	}
@@ -89,15 +90,23 @@ static bool describe(struct lth_dims *dims, const struct lth_machine *machine, c
 		return false;
 	for (uint32_t axis = 0; axis < pool->spatial; axis++) {
 		struct lth_window_axis *window = &axes[2 - pool->spatial + axis];
-		*window = (struct lth_window_axis){pool->in[axis], pool->out[axis], pool->pad[axis], pool->x_stride[axis], 1,
-						   pool->stride[axis], pool->dilation[axis]};
+		*window = (struct lth_window_axis){
+			pool->in[axis],     pool->out[axis],     pool->pad[axis], pool->x_stride[axis], 1,
+			pool->stride[axis], pool->dilation[axis]};
 		if (!lth_dim_is_const(dims, pool->kernel[axis], &window->kernel) || window->kernel < 1)
 			return false;
 	}
 	*out = (struct lth_windows){
-		.compute = problem->compute, .op = pool->kind == LTH_POOL_MAX ? LTH_WINDOW_MAX : LTH_WINDOW_SUM,
-		.x = pool->x, .batch = pool->batch, .channels = pool->channels, .x_batch_stride = pool->x_batch_stride,
-		.multiplier = 1, .y = axes[0], .x_axis = axes[1], .one_dimension = pool->spatial == 1,
+		.compute = problem->compute,
+		.op = pool->kind == LTH_POOL_MAX ? LTH_WINDOW_MAX : LTH_WINDOW_SUM,
+		.x = pool->x,
+		.batch = pool->batch,
+		.channels = pool->channels,
+		.x_batch_stride = pool->x_batch_stride,
+		.multiplier = 1,
+		.y = axes[0],
+		.x_axis = axes[1],
+		.one_dimension = pool->spatial == 1,
 		.lanes = lth_windows_lanes(dims, machine, problem->compute, pool->channels),
 	};
 	return lth_windows_tile(dims, machine, out);
@@ -119,13 +128,14 @@ static void reduce_window(struct pool *pool, lth_lv pixel, unsigned vectors, lth
 	struct lth_loop_fn *fn = pool->emit->fn;
 	enum lth_dtype memory = pool->problem->x.memory;
 	bool max = pool->problem->kind == LTH_POOL_MAX;
-	lth_lv state[LTH_MAX_SPATIAL + 1][BLOCK_VECTORS], scalar = lth_loop_const_f(fn, pool->compute,
-										    max ? -__builtin_inf() : 0.0);
+	lth_lv state[LTH_MAX_SPATIAL + 1][BLOCK_VECTORS],
+		scalar = lth_loop_const_f(fn, pool->compute, max ? -__builtin_inf() : 0.0);
 	uint32_t spatial = pool->problem->spatial;
 	for (unsigned v = 0; v < vectors; v++)
 		state[0][v] = lth_loop_splat(fn, scalar, pool->lanes);
 	for (uint32_t axis = 0; axis < spatial; axis++) {
-		lth_lv k = lth_loop_for(fn, pool->first[axis], pool->last[axis], 1, state[axis], vectors, state[axis + 1]);
+		lth_lv k = lth_loop_for(fn, pool->first[axis], pool->last[axis], 1, state[axis], vectors,
+					state[axis + 1]);
 		lth_lv position = t_add(fn, pool->start[axis], t_mul_const(fn, k, pool->problem->dilation[axis]));
 		pixel = lth_loop_offset(fn, pixel, t_mul(fn, position, pool->step[axis]), memory);
 	}
@@ -211,7 +221,8 @@ bool lth_pool_plan(struct lth_dims *dims, const struct lth_machine *machine, con
 
 void lth_pool_emit(struct lth_emit *emit, const struct lth_problem *problem, const struct lth_template_plan *plan)
 {
-	struct pool pool = {.lanes = lth_windows_lanes(emit->dims, emit->machine, problem->compute, problem->pool.channels)};
+	struct pool pool = {
+		.lanes = lth_windows_lanes(emit->dims, emit->machine, problem->compute, problem->pool.channels)};
 	struct lth_windows windows;
 	read_pool(emit, problem, &pool);
 	if (plan->variant == VARIANT_LOOPS) {

@@ -1,8 +1,8 @@
 /* Recurrent layers. Weights are packed so that one panel yields all gates of a vector of hidden units; the products of
  * the input and of the last state go into the same accumulators, and the gates are applied at once. A unit of work is a
- * direction and a few batch rows, which it takes through all steps with their states in its scratch. Weights that are not
- * constant are packed into scratch first. Rows beyond the batch repeat the last one and are not handed over; rows whose
- * sequence has ended keep their state and give zeros. */
+ * direction and a few batch rows, which it takes through all steps with their states in its scratch. Weights that are
+ * not constant are packed into scratch first. Rows beyond the batch repeat the last one and are not handed over; rows
+ * whose sequence has ended keep their state and give zeros. */
 #include "compiler/lower/templates/cells.h"
 
 enum { MAX_ROWS = 4, MAX_GATES = 4 };
@@ -12,15 +12,15 @@ struct layer {
 	const struct lth_recurrent *p;
 	enum lth_dtype compute;
 	unsigned lanes, rows, gates;
-	bool ragged;                       /* hidden units do not fill the last vector */
-	struct lth_tiles tiles;            /* for the inner loop */
+	bool ragged;            /* hidden units do not fill the last vector */
+	struct lth_tiles tiles; /* for the inner loop */
 	lth_lv steps, batch, input, hidden, padded, x_step, x_batch, state_dir, state_batch;
 	/* scratch: states [2][rows][padded], cells [rows][padded], two more such for GRU, packed weights */
 	lth_lv states, cells, spare[2], packed_w, packed_r;
 	/* of the unit: */
-	unsigned direction;                /* whose activations are used */
+	unsigned direction; /* whose activations are used */
 	lth_lv dir, reverse, row[MAX_ROWS], valid[MAX_ROWS], length[MAX_ROWS];
-	lth_lv w, r;                       /* packed weights of the direction */
+	lth_lv w, r; /* packed weights of the direction */
 	/* of the step: */
 	lth_lv h_now, h_next, time[MAX_ROWS], active[MAX_ROWS], unit, mask;
 };
@@ -33,8 +33,8 @@ static unsigned gate_count(enum lth_cell cell)
 static lth_lv load_masked(struct layer *layer, const struct lth_operand *operand, lth_lv offset)
 {
 	struct lth_loop_fn *fn = layer->emit->fn;
-	return lth_loop_load(fn, lth_loop_offset(fn, operand->pointer, offset, operand->memory), operand->memory, layer->lanes,
-			     layer->mask);
+	return lth_loop_load(fn, lth_loop_offset(fn, operand->pointer, offset, operand->memory), operand->memory,
+			     layer->lanes, layer->mask);
 }
 
 /* A vector of row `r` in a scratch array at the unit at hand. */
@@ -46,7 +46,8 @@ static lth_lv scratch_place(struct layer *layer, lth_lv array, unsigned r)
 
 static lth_lv scratch_load(struct layer *layer, lth_lv array, unsigned r)
 {
-	return lth_loop_load(layer->emit->fn, scratch_place(layer, array, r), layer->compute, layer->lanes, LTH_LV_NONE);
+	return lth_loop_load(layer->emit->fn, scratch_place(layer, array, r), layer->compute, layer->lanes,
+			     LTH_LV_NONE);
 }
 
 static void scratch_store(struct layer *layer, lth_lv array, unsigned r, lth_lv value)
@@ -96,8 +97,8 @@ static void multiply(struct layer *layer, const lth_lv *a, enum lth_dtype memory
 	at = t_add_const(fn, at, (int64_t)first * layer->lanes);
 	for (unsigned r = 0; r < layer->rows; r++)
 		rows.pointer[r] = a[r];
-	lth_tile_dot(&layer->tiles, &tile, layer->rows, &rows, lth_loop_offset(fn, weights, at, layer->tiles.panel_memory),
-		     depth, acc);
+	lth_tile_dot(&layer->tiles, &tile, layer->rows, &rows,
+		     lth_loop_offset(fn, weights, at, layer->tiles.panel_memory), depth, acc);
 }
 
 static void multiply_input(struct layer *layer, unsigned first, unsigned count, lth_lv *acc)
@@ -106,7 +107,8 @@ static void multiply_input(struct layer *layer, unsigned first, unsigned count, 
 	const struct lth_operand *x = &layer->p->x;
 	lth_lv rows[MAX_ROWS];
 	for (unsigned r = 0; r < layer->rows; r++) {
-		lth_lv at = t_add(fn, t_mul(fn, layer->time[r], layer->x_step), t_mul(fn, layer->row[r], layer->x_batch));
+		lth_lv at = t_add(fn, t_mul(fn, layer->time[r], layer->x_step),
+				  t_mul(fn, layer->row[r], layer->x_batch));
 		rows[r] = lth_loop_offset(fn, x->pointer, at, x->memory);
 	}
 	multiply(layer, rows, x->memory, layer->w, layer->input, first, count, acc);
@@ -245,13 +247,15 @@ static void start_states(struct layer *layer)
 	struct lth_loop_fn *fn = layer->emit->fn;
 	open_units(layer);
 	for (unsigned r = 0; r < layer->rows; r++) {
-		lth_lv at = t_add(fn, t_mul(fn, layer->dir, layer->state_dir), t_mul(fn, layer->row[r], layer->state_batch));
+		lth_lv at = t_add(fn, t_mul(fn, layer->dir, layer->state_dir),
+				  t_mul(fn, layer->row[r], layer->state_batch));
 		lth_lv zero = lth_t_zero(fn, layer->compute, layer->lanes);
 		const struct lth_operand *h = &layer->p->initial_h, *c = &layer->p->initial_c;
 		at = t_add(fn, at, layer->unit);
 		scratch_store(layer, layer->states, r, h->pointer == LTH_LV_NONE ? zero : load_masked(layer, h, at));
 		if (layer->p->cell == LTH_CELL_LSTM)
-			scratch_store(layer, layer->cells, r, c->pointer == LTH_LV_NONE ? zero : load_masked(layer, c, at));
+			scratch_store(layer, layer->cells, r,
+				      c->pointer == LTH_LV_NONE ? zero : load_masked(layer, c, at));
 	}
 	close_units(layer);
 }
@@ -309,24 +313,27 @@ static lth_lv pack_here(struct layer *layer, const struct lth_operand *weights, 
 	lth_lv source = lth_loop_offset(fn, weights->pointer, t_mul(fn, layer->dir, matrix), weights->memory);
 	open_units(layer);
 	lth_lv mask = lth_loop_mask(fn, t_sub(fn, layer->hidden, layer->unit), layer->lanes);
-	lth_lv panel = lth_loop_offset(fn, out, t_mul(fn, t_mul_const(fn, layer->unit, layer->gates), depth), layer->compute);
+	lth_lv panel = lth_loop_offset(fn, out, t_mul(fn, t_mul_const(fn, layer->unit, layer->gates), depth),
+				       layer->compute);
 	lth_lv lane = t_mul(fn, lth_loop_ramp(fn, lth_loop_i64(fn, 0), layer->lanes), depth);
 	lth_lv k = lth_loop_for(fn, lth_loop_i64(fn, 0), depth, 1, NULL, 0, NULL);
 	for (unsigned gate = 0; gate < layer->gates; gate++) {
 		lth_lv unit = t_add(fn, t_mul_const(fn, layer->hidden, gate), layer->unit);
 		lth_lv at = t_add(fn, t_mul(fn, unit, depth), k);
-		lth_lv value = lth_loop_gather(fn, lth_loop_offset(fn, source, at, weights->memory), lane, weights->memory,
-					       mask);
+		lth_lv value = lth_loop_gather(fn, lth_loop_offset(fn, source, at, weights->memory), lane,
+					       weights->memory, mask);
 		lth_lv place = t_add_const(fn, t_mul_const(fn, k, (int64_t)layer->gates * layer->lanes),
 					   (int64_t)gate * layer->lanes);
-		lth_loop_store(fn, lth_loop_offset(fn, panel, place, layer->compute), value, layer->compute, LTH_LV_NONE);
+		lth_loop_store(fn, lth_loop_offset(fn, panel, place, layer->compute), value, layer->compute,
+			       LTH_LV_NONE);
 	}
 	lth_loop_end_for(fn, NULL, 0, NULL);
 	close_units(layer);
 	return out;
 }
 
-static lth_lv packed_weights(struct layer *layer, const struct lth_operand *weights, bool packed, lth_lv depth, lth_lv room)
+static lth_lv packed_weights(struct layer *layer, const struct lth_operand *weights, bool packed, lth_lv depth,
+			     lth_lv room)
 {
 	struct lth_loop_fn *fn = layer->emit->fn;
 	if (!packed)
@@ -350,7 +357,8 @@ static void emit_unit(struct layer *layer, lth_lv unit, lth_lv blocks, bool pack
 	const struct lth_recurrent *p = layer->p;
 	lth_lv one = lth_loop_i64(fn, 1);
 	layer->dir = p->directions == 1 ? lth_loop_i64(fn, 0) : t_div(fn, unit, blocks);
-	layer->reverse = p->directions == 2 ? t_eq(fn, layer->dir, one) : lth_loop_const_i(fn, LTH_DTYPE_BOOL, p->reverse);
+	layer->reverse = p->directions == 2 ? t_eq(fn, layer->dir, one)
+					    : lth_loop_const_i(fn, LTH_DTYPE_BOOL, p->reverse);
 	lth_lv first = t_mul_const(fn, t_rem(fn, unit, blocks), layer->rows);
 	for (unsigned r = 0; r < layer->rows; r++) {
 		lth_lv row = t_add_const(fn, first, r);
@@ -398,16 +406,20 @@ static void lay_out_scratch(struct layer *layer, lth_dim padded, bool packed)
 		layer->packed_r = lth_loop_offset(fn, layer->packed_w,
 						  t_mul(fn, t_mul_const(fn, layer->padded, layer->gates), layer->input),
 						  layer->compute);
-		total = lth_dim_add(dims, total, lth_dim_mul(dims, panels, lth_dim_add(dims, layer->p->input, layer->p->hidden)));
+		total = lth_dim_add(dims, total,
+				    lth_dim_mul(dims, panels, lth_dim_add(dims, layer->p->input, layer->p->hidden)));
 	}
 	emit->scratch_bytes = lth_dim_mul(dims, total, lth_dim_const(dims, lth_dtype_bits(layer->compute) / 8));
 }
 
-static bool pack_of(struct lth_dims *dims, const struct lth_recurrent *p, const struct lth_operand *operand, lth_dim depth,
-		    unsigned lanes, struct lth_pack *out)
+static bool pack_of(struct lth_dims *dims, const struct lth_recurrent *p, const struct lth_operand *operand,
+		    lth_dim depth, unsigned lanes, struct lth_pack *out)
 {
-	struct lth_pack pack = {.kind = LTH_PACK_PANELS, .dtype = operand->memory, .groups = p->directions,
-				.gates = gate_count(p->cell), .num_k = 1};
+	struct lth_pack pack = {.kind = LTH_PACK_PANELS,
+				.dtype = operand->memory,
+				.groups = p->directions,
+				.gates = gate_count(p->cell),
+				.num_k = 1};
 	if (!operand->constant || !lth_dim_is_const(dims, p->hidden, &pack.columns) ||
 	    !lth_dim_is_const(dims, depth, &pack.k[0].extent))
 		return false;
@@ -431,13 +443,15 @@ bool lth_recurrent_plan(struct lth_dims *dims, const struct lth_machine *machine
 	    !lth_t_loads_as(p->w.memory, problem->compute) || !lth_t_loads_as(p->r.memory, problem->compute))
 		return false;
 	/* Both or none, so that there is one kind of weights. */
-	if (pack_of(dims, p, &p->w, p->input, lanes, &packs[0]) && pack_of(dims, p, &p->r, p->hidden, lanes, &packs[1])) {
+	if (pack_of(dims, p, &p->w, p->input, lanes, &packs[0]) &&
+	    pack_of(dims, p, &p->r, p->hidden, lanes, &packs[1])) {
 		out->packs[0] = packs[0];
 		out->packs[1] = packs[1];
 	}
 	out->flops = lth_dim_mul(dims, lth_dim_mul(dims, p->steps, p->batch),
 				 lth_dim_mul(dims, p->hidden, lth_dim_add(dims, p->input, p->hidden)));
-	out->flops = lth_dim_mul(dims, out->flops, lth_dim_const(dims, 2 * (int64_t)p->directions * gate_count(p->cell)));
+	out->flops = lth_dim_mul(dims, out->flops,
+				 lth_dim_const(dims, 2 * (int64_t)p->directions * gate_count(p->cell)));
 	return true;
 }
 
@@ -446,7 +460,10 @@ void lth_recurrent_emit(struct lth_emit *emit, const struct lth_problem *problem
 	const struct lth_recurrent *p = &problem->recurrent;
 	struct lth_dims *dims = emit->dims;
 	struct lth_loop_fn *fn = emit->fn;
-	struct layer layer = {.emit = emit, .p = p, .compute = problem->compute, .gates = gate_count(p->cell),
+	struct layer layer = {.emit = emit,
+			      .p = p,
+			      .compute = problem->compute,
+			      .gates = gate_count(p->cell),
 			      .lanes = lth_machine_lanes(emit->machine, problem->compute)};
 	bool packed = plan->packs[0].kind != LTH_PACK_NONE;
 	int64_t most = emit->machine->registers >= 32 ? MAX_ROWS : 2, likely = lth_t_likely(dims, p->batch);
@@ -463,7 +480,9 @@ void lth_recurrent_emit(struct lth_emit *emit, const struct lth_problem *problem
 	layer.x_batch = lth_t_param(emit, p->x_batch_stride);
 	layer.state_dir = lth_t_param(emit, p->state_dir_stride);
 	layer.state_batch = lth_t_param(emit, p->state_batch_stride);
-	layer.tiles = (struct lth_tiles){.emit = emit, .compute = problem->compute, .load_mask = LTH_LV_NONE,
+	layer.tiles = (struct lth_tiles){.emit = emit,
+					 .compute = problem->compute,
+					 .load_mask = LTH_LV_NONE,
 					 .panel_memory = packed ? p->w.memory : problem->compute,
 					 .panel_step = lth_loop_i64(fn, (int64_t)layer.gates * layer.lanes)};
 	lay_out_scratch(&layer, padded, packed);

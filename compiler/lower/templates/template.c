@@ -4,7 +4,8 @@
 #include <string.h>
 
 static const struct lth_template templates[] = {
-#define LTH_TEMPLATE(name, problem, text, plan, emit, description) {text, description, LTH_PROBLEM_##problem, plan, emit},
+#define LTH_TEMPLATE(name, problem, text, plan, emit, description)                                                     \
+	{text, description, LTH_PROBLEM_##problem, plan, emit},
 #include "compiler/lower/templates/templates.def"
 #undef LTH_TEMPLATE
 };

@@ -1,11 +1,12 @@
-/* Templates: operators that write their own loops (matmul, convolution, pooling, recurrent cells, transposition), by the
- * recipes of KERNELS.md. A template computes finished vectors of the anchor's output and hands each to the group's
+/* Templates: operators that write their own loops (matmul, convolution, pooling, recurrent cells, transposition), by
+ * the recipes measured in bench/kernels. A template computes finished vectors of the anchor's output and hands each to the group's
  * epilogue, which applies the fused tail and stores; a template never stores an output itself.
  *
- * The caller describes a problem (extents and strides as dimensions, nothing of layouts or nodes), asks lth_template_plan
- * which template takes it and how that wants its constant weights packed, packs them (lth_pack_run), sets the pointers,
- * and calls lth_template_emit. Sizes become int parameters even where they are constant, so that one kernel serves many
- * layers; what shapes the code (panel widths, tails, kernel extents of small windows) is fixed at compile time.
+ * The caller describes a problem (extents and strides as dimensions, nothing of layouts or nodes), asks
+ * lth_template_plan which template takes it and how that wants its constant weights packed, packs them (lth_pack_run),
+ * sets the pointers, and calls lth_template_emit. Sizes become int parameters even where they are constant, so that one
+ * kernel serves many layers; what shapes the code (panel widths, tails, kernel extents of small windows) is fixed at
+ * compile time.
  *
  * Thread rule: everything here belongs to the function under construction. */
 #ifndef LTH_LOWER_TEMPLATE_H
@@ -34,11 +35,12 @@ struct lth_epilogue {
 	void (*prefetch)(void *context, uint32_t output, const lth_lv *index);
 	/* The logical axis of output 0 along which stores are contiguous; UINT32_MAX when none is. */
 	uint32_t unit_axis;
-	/* Every tensor the epilogue touches is dense over all axes but the vectors' own (stride of an axis = extent times
-	 * stride of the next): of convolution and pooling index (0, c, 0, p) with p the flat pixel number is as good as
-	 * (n, c, y, x), of products (0, p, column) as good as (i, j, column). */
+	/* Every tensor the epilogue touches is dense over all axes but the vectors' own (stride of an axis = extent
+	 * times stride of the next): of convolution and pooling index (0, c, 0, p) with p the flat pixel number is as
+	 * good as (n, c, y, x), of products (0, p, column) as good as (i, j, column). */
 	bool flat_pixels;
-	/* Operations an element, roughly. A dear tail is written once a row instead of once a register (compile time). */
+	/* Operations an element, roughly. A dear tail is written once a row instead of once a register (compile time).
+	 */
 	unsigned cost;
 };
 
@@ -54,7 +56,7 @@ struct lth_emit {
 	lth_dim units, min_units, scratch_bytes;
 };
 
-/* How constant weights are laid out: panels of columns, k-major inside, so that a kernel streams them (KERNELS.md, 1).
+/* How constant weights are laid out: panels of columns, k-major inside, so that a kernel streams them.
  *   for g in groups, for p in panels, for k (axes outermost first), for c in the panel's width: one element,
  * zero where the column does not exist. With `gates` > 1 a panel holds width / gates units of each gate side by side.
  * Equal specifications of equal bytes give equal packings; lth_pack_text is the identity. */
@@ -62,15 +64,15 @@ enum lth_pack_kind { LTH_PACK_NONE, LTH_PACK_PANELS, LTH_PACK_WINOGRAD };
 struct lth_pack {
 	enum lth_pack_kind kind;
 	enum lth_dtype dtype;
-	int64_t groups, group_stride;     /* strides in elements of the dense source */
-	int64_t columns, column_stride;   /* of one group; with gates: units of one gate */
-	int64_t gates, gate_stride;       /* 1, 0 without gates */
+	int64_t groups, group_stride;   /* strides in elements of the dense source */
+	int64_t columns, column_stride; /* of one group; with gates: units of one gate */
+	int64_t gates, gate_stride;     /* 1, 0 without gates */
 	uint32_t num_k;
 	struct {
 		int64_t extent, stride;
-	} k[LTH_MAX_TEMPLATE_AXES];       /* negative strides are allowed with source_offset */
+	} k[LTH_MAX_TEMPLATE_AXES]; /* negative strides are allowed with source_offset */
 	int64_t source_offset;
-	int64_t panel, tail;              /* width of full panels; of the last one, 0 when none is partial */
+	int64_t panel, tail; /* width of full panels; of the last one, 0 when none is partial */
 };
 /* Bytes of the packed weights; false when they overflow int64. */
 bool lth_pack_bytes(const struct lth_pack *pack, int64_t *out_bytes);
@@ -79,9 +81,9 @@ void lth_pack_text(const struct lth_pack *pack, struct lth_buf *out);
 
 /* An operand: where and what it is. Pointers are set before emission; those of packed operands point at the packing. */
 struct lth_operand {
-	lth_lv pointer;        /* LTH_LV_NONE: absent */
+	lth_lv pointer; /* LTH_LV_NONE: absent */
 	enum lth_dtype memory;
-	bool constant;         /* contents known now: may be packed */
+	bool constant; /* contents known now: may be packed */
 };
 
 /* C[batch.., rows.., n] = sum over k of A[batch, rows, k] * B[batch, k, n], strides in elements, 0 to broadcast.
@@ -97,8 +99,9 @@ struct lth_gemm {
 };
 
 /* Convolution in 1 to 3 dimensions and its transpose. Kernel, stride and dilation are by spatial axis; `pad` is what
- * stands before the first element and `pad_end` behind the last (the caller resolves auto_pad and output_shape). Epilogue index: (n, oc, spatial..).
- * Weights: [oc][ic / groups][kernel..]; of the transpose [ic][oc / groups][kernel..]; any strides. */
+ * stands before the first element and `pad_end` behind the last (the caller resolves auto_pad and output_shape).
+ * Epilogue index: (n, oc, spatial..). Weights: [oc][ic / groups][kernel..]; of the transpose [ic][oc /
+ * groups][kernel..]; any strides. */
 struct lth_conv {
 	struct lth_operand x, w;
 	bool transposed;
@@ -112,8 +115,8 @@ struct lth_conv {
 	lth_dim w_out_stride, w_in_stride, w_stride[LTH_MAX_SPATIAL];
 };
 
-/* Pooling; global pooling has kernel = in, pad 0. Epilogue index: (n, c, spatial..). MaxPool's second output is not made
- * here. */
+/* Pooling; global pooling has kernel = in, pad 0. Epilogue index: (n, c, spatial..). MaxPool's second output is not
+ * made here. */
 enum lth_pool_kind { LTH_POOL_MAX, LTH_POOL_AVERAGE, LTH_POOL_AVERAGE_PADDED /* count_include_pad */ };
 struct lth_pool {
 	struct lth_operand x;
@@ -132,21 +135,31 @@ enum lth_cell { LTH_CELL_RNN, LTH_CELL_GRU, LTH_CELL_LSTM };
 struct lth_recurrent {
 	enum lth_cell cell;
 	uint32_t directions;
-	bool reverse;                /* with one direction: it runs backwards; with two the second does */
-	bool outputs[3];             /* which are asked for */
+	bool reverse;    /* with one direction: it runs backwards; with two the second does */
+	bool outputs[3]; /* which are asked for */
 	lth_dim steps, batch, input, hidden;
-	struct lth_operand x, w, r;  /* w [dir][gates * hidden][input], r [dir][gates * hidden][hidden] */
-	struct lth_operand bias;     /* [dir][2 * gates * hidden] */
-	struct lth_operand lengths;  /* i32 [batch] */
+	struct lth_operand x, w, r; /* w [dir][gates * hidden][input], r [dir][gates * hidden][hidden] */
+	struct lth_operand bias;    /* [dir][2 * gates * hidden] */
+	struct lth_operand lengths; /* i32 [batch] */
 	struct lth_operand initial_h, initial_c, peepholes; /* [dir][batch][hidden], same, [dir][3 * hidden] */
 	lth_dim x_step_stride, x_batch_stride, state_dir_stride, state_batch_stride;
 	/* Activations by direction: f, g, h; the parameters alpha and beta of those that have them. */
 	enum lth_activation {
-		LTH_ACT_SIGMOID, LTH_ACT_TANH, LTH_ACT_RELU, LTH_ACT_AFFINE, LTH_ACT_LEAKY_RELU, LTH_ACT_THRESHOLDED_RELU,
-		LTH_ACT_SCALED_TANH, LTH_ACT_HARD_SIGMOID, LTH_ACT_ELU, LTH_ACT_SOFTSIGN, LTH_ACT_SOFTPLUS, LTH_NUM_ACTS
+		LTH_ACT_SIGMOID,
+		LTH_ACT_TANH,
+		LTH_ACT_RELU,
+		LTH_ACT_AFFINE,
+		LTH_ACT_LEAKY_RELU,
+		LTH_ACT_THRESHOLDED_RELU,
+		LTH_ACT_SCALED_TANH,
+		LTH_ACT_HARD_SIGMOID,
+		LTH_ACT_ELU,
+		LTH_ACT_SOFTSIGN,
+		LTH_ACT_SOFTPLUS,
+		LTH_NUM_ACTS
 	} activations[2][3];
 	double alpha[2][3], beta[2][3];
-	double clip;                 /* 0: none */
+	double clip; /* 0: none */
 	bool linear_before_reset, input_forget;
 };
 
@@ -183,8 +196,8 @@ struct lth_template; /* a row of templates.def */
 
 struct lth_template_plan {
 	const struct lth_template *chosen;
-	/* Packings of constant operands, by operand: gemm and conv pack b or w as packs[0]; recurrent w as packs[0] and r as
-	 * packs[1]. LTH_PACK_NONE: read in place. */
+	/* Packings of constant operands, by operand: gemm and conv pack b or w as packs[0]; recurrent w as packs[0] and
+	 * r as packs[1]. LTH_PACK_NONE: read in place. */
 	struct lth_pack packs[2];
 	lth_dim flops;
 	uint32_t variant; /* the template's own */
@@ -193,7 +206,8 @@ struct lth_template_plan {
 const char *lth_template_name(const struct lth_template *chosen);
 const char *lth_template_description(const struct lth_template *chosen);
 
-/* The first template of the table that takes the problem; false when none does (the caller falls back to reductions). */
+/* The first template of the table that takes the problem; false when none does (the caller falls back to reductions).
+ */
 bool lth_template_plan(struct lth_dims *dims, const struct lth_machine *machine, const struct lth_problem *problem,
 		       struct lth_template_plan *out_plan);
 /* Writes the loops. */

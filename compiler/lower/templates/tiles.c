@@ -12,7 +12,8 @@ unsigned lth_machine_lanes(const struct lth_machine *machine, enum lth_dtype com
 	return machine->vector_bytes / (lth_dtype_bits(compute) / 8);
 }
 
-/* Accumulators + one vector of B each + a broadcast must leave one register (a spill in the inner loop halves the speed). */
+/* Accumulators + one vector of B each + a broadcast must leave one register (a spill in the inner loop halves the
+ * speed). */
 struct lth_tile lth_tile_full(const struct lth_machine *machine, enum lth_dtype compute)
 {
 	unsigned lanes = lth_machine_lanes(machine, compute);
@@ -43,8 +44,8 @@ struct lth_tile lth_tile_tail(const struct lth_machine *machine, enum lth_dtype 
 }
 
 /* One k: broadcasts the element at a[r] + at of each row and multiplies it into the row's accumulators. */
-static void multiply_step(struct lth_tiles *tiles, const struct lth_tile *tile, unsigned rows, const lth_lv *a, lth_lv at,
-			  enum lth_dtype a_memory, lth_lv panel, lth_lv *acc)
+static void multiply_step(struct lth_tiles *tiles, const struct lth_tile *tile, unsigned rows, const lth_lv *a,
+			  lth_lv at, enum lth_dtype a_memory, lth_lv panel, lth_lv *acc)
 {
 	struct lth_loop_fn *fn = tiles->emit->fn;
 	enum lth_dtype memory = tiles->panel_memory;
@@ -188,7 +189,8 @@ static void finish_buffer(struct lth_tiles *tiles, const struct lth_tile *tile, 
 	lth_lv row[LTH_MAX_TEMPLATE_AXES], next[LTH_MAX_TEMPLATE_AXES], values[LTH_MAX_TILE_VECTORS];
 	lth_lv r = lth_loop_for(fn, lth_loop_i64(fn, 0), count, 1, first, tiles->num_rows, row);
 	for (unsigned v = 0; v < tile->vectors; v++)
-		values[v] = lth_loop_load(fn, buffer_place(tiles, tile, r, v), tiles->compute, tile->lanes, LTH_LV_NONE);
+		values[v] = lth_loop_load(fn, buffer_place(tiles, tile, r, v), tiles->compute, tile->lanes,
+					  LTH_LV_NONE);
 	finish_row(tiles, tile, ragged, row, values);
 	next_row(tiles, row, next);
 	lth_loop_end_for(fn, next, tiles->num_rows, out_next);
@@ -208,7 +210,8 @@ static lth_lv whole_tiles(struct lth_tiles *tiles, const struct lth_tile *tile, 
 		for (unsigned r = 0; r < tile->rows; r++)
 			for (unsigned v = 0; v < tile->vectors; v++) {
 				lth_lv ahead = t_add_const(fn, next[0], r);
-				tiles->prefetch(tiles, &ahead, t_add_const(fn, tiles->column, (int64_t)v * tile->lanes));
+				tiles->prefetch(tiles, &ahead,
+						t_add_const(fn, tiles->column, (int64_t)v * tile->lanes));
 			}
 	if (tiles->emit->epilogue->cost > DEAR_EPILOGUE && tile->rows > 1) {
 		tile_to_buffer(tiles, tile, tile->rows, lth_loop_i64(fn, 0));
@@ -226,7 +229,8 @@ static lth_lv whole_tiles(struct lth_tiles *tiles, const struct lth_tile *tile, 
 }
 
 /* The last rows, fewer than a tile: tiles of 4, 2 and 1 rows as the bits of `count` say, then the epilogue. */
-static void last_rows(struct lth_tiles *tiles, const struct lth_tile *tile, bool ragged, lth_lv count, const lth_lv *start)
+static void last_rows(struct lth_tiles *tiles, const struct lth_tile *tile, bool ragged, lth_lv count,
+		      const lth_lv *start)
 {
 	struct lth_loop_fn *fn = tiles->emit->fn;
 	lth_lv row[LTH_MAX_TEMPLATE_AXES], ignored[LTH_MAX_TEMPLATE_AXES], done = lth_loop_i64(fn, 0);
@@ -257,7 +261,8 @@ static void last_rows(struct lth_tiles *tiles, const struct lth_tile *tile, bool
 	lth_loop_end_if(fn, NULL, 0, NULL);
 }
 
-void lth_tiles_block(struct lth_tiles *tiles, const struct lth_tile *tile, bool ragged, lth_lv count, const lth_lv *start)
+void lth_tiles_block(struct lth_tiles *tiles, const struct lth_tile *tile, bool ragged, lth_lv count,
+		     const lth_lv *start)
 {
 	struct lth_loop_fn *fn = tiles->emit->fn;
 	lth_lv row[LTH_MAX_TEMPLATE_AXES];

@@ -2,7 +2,6 @@
  * contiguous axis: blocks of lanes x lanes, read along one axis and handed over along the other. */
 #include "compiler/lower/templates/internal.h"
 
-
 /* log2(lanes) stages, each exchanging one bit of the vector's number with one of the lane's. */
 void lth_t_transpose(struct lth_loop_fn *fn, lth_lv *vectors, unsigned lanes)
 {
@@ -32,10 +31,10 @@ bool lth_transpose_plan(struct lth_dims *dims, const struct lth_machine *machine
 	       lth_t_is(dims, p->x_stride[p->source_axis], 1);
 }
 
-/* One block: rows of x at `target` .. + lanes, each along the source axis from `source` on. Rows that do not exist repeat
- * the last one. */
-static void turn_block(struct lth_emit *emit, const struct lth_problem *problem, unsigned lanes, lth_lv x, lth_lv *index,
-		       lth_lv source_extent, lth_lv target_extent, lth_lv row_step)
+/* One block: rows of x at `target` .. + lanes, each along the source axis from `source` on. Rows that do not exist
+ * repeat the last one. */
+static void turn_block(struct lth_emit *emit, const struct lth_problem *problem, unsigned lanes, lth_lv x,
+		       lth_lv *index, lth_lv source_extent, lth_lv target_extent, lth_lv row_step)
 {
 	const struct lth_transpose *p = &problem->transpose;
 	struct lth_loop_fn *fn = emit->fn;
@@ -92,5 +91,6 @@ void lth_transpose_emit(struct lth_emit *emit, const struct lth_problem *problem
 	lth_loop_end_for(fn, NULL, 0, NULL);
 	lth_loop_end_for(fn, NULL, 0, NULL);
 	emit->units = units;
-	emit->min_units = lth_t_min_units(dims, lth_dim_mul(dims, p->extent[p->target_axis], lth_dim_const(dims, 4 * lanes)));
+	emit->min_units = lth_t_min_units(dims,
+					  lth_dim_mul(dims, p->extent[p->target_axis], lth_dim_const(dims, 4 * lanes)));
 }

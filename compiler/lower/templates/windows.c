@@ -1,11 +1,12 @@
-/* See windows.h. The order is rows of tiles, tiles of a row, channels: the channel loop is the inner one, so that a tile's
- * input stays in the first-level cache and its pointers are computed once. Full tiles go to the epilogue straight from
- * registers; tiles that hang over the edge through a small buffer. */
+/* See windows.h. The order is rows of tiles, tiles of a row, channels: the channel loop is the inner one, so that a
+ * tile's input stays in the first-level cache and its pointers are computed once. Full tiles go to the epilogue
+ * straight from registers; tiles that hang over the edge through a small buffer. */
 #include "compiler/lower/templates/windows.h"
 
 enum { DEAR_EPILOGUE = 10, MOST_INPUT_PIXELS = 56, MOST_PRELOADED_TAPS = 12 };
 
-unsigned lth_windows_lanes(struct lth_dims *dims, const struct lth_machine *machine, enum lth_dtype compute, lth_dim channels)
+unsigned lth_windows_lanes(struct lth_dims *dims, const struct lth_machine *machine, enum lth_dtype compute,
+			   lth_dim channels)
 {
 	unsigned lanes = lth_machine_lanes(machine, compute);
 	int64_t count, half = lanes / 2;
@@ -50,7 +51,8 @@ bool lth_windows_tile(struct lth_dims *dims, const struct lth_machine *machine, 
 	for (unsigned ty = 1; ty <= 2; ty++)
 		for (unsigned tx = 1; tx <= 8; tx++) {
 			int64_t loads = used_positions(&windows->y, ty) * used_positions(&windows->x_axis, tx);
-			if (ty * tx > (machine->registers >= 32 ? 16 : 8) || reach(&windows->y, ty) > LTH_MAX_WINDOW_EXTENT ||
+			if (ty * tx > (machine->registers >= 32 ? 16 : 8) ||
+			    reach(&windows->y, ty) > LTH_MAX_WINDOW_EXTENT ||
 			    reach(&windows->x_axis, tx) > LTH_MAX_WINDOW_EXTENT ||
 			    (loads > MOST_INPUT_PIXELS && ty * tx > 1))
 				continue;
@@ -102,7 +104,8 @@ static void fetch_ahead(struct lth_windows *w, lth_lv n, lth_lv image, lth_lv y,
 	int64_t rows = reach(&w->y, w->tile_y), columns = (int64_t)w->tile_x * w->x_axis.stride;
 	int64_t first = rows - w->tile_y * w->y.stride, line = 64 / (lth_dtype_bits(w->x.memory) / 8);
 	lth_lv y0 = t_sub(fn, t_mul_const(fn, y, w->y.stride), w->y_pad);
-	lth_lv x0 = t_add_const(fn, t_sub(fn, t_mul_const(fn, x, w->x_axis.stride), w->x_pad), reach(&w->x_axis, w->tile_x));
+	lth_lv x0 = t_add_const(fn, t_sub(fn, t_mul_const(fn, x, w->x_axis.stride), w->x_pad),
+				reach(&w->x_axis, w->tile_x));
 	for (int64_t iy = first < 0 ? 0 : first; iy < rows; iy++) {
 		lth_lv at = t_add(fn, t_mul(fn, t_add_const(fn, y0, iy), w->y_step), t_mul(fn, x0, w->x_step));
 		lth_lv row = lth_loop_offset(fn, image, t_add(fn, at, t_mul_const(fn, channel, columns)), w->x.memory);
@@ -110,7 +113,8 @@ static void fetch_ahead(struct lth_windows *w, lth_lv n, lth_lv image, lth_lv y,
 			lth_loop_prefetch(fn, lth_loop_offset(fn, row, lth_loop_i64(fn, element), w->x.memory), false);
 	}
 	for (unsigned i = 0; epilogue->prefetch && i < w->tile_y * w->tile_x; i++) {
-		lth_lv next_x = t_add_const(fn, x, w->tile_x + i % w->tile_x), next_y = t_add_const(fn, y, i / w->tile_x);
+		lth_lv next_x = t_add_const(fn, x, w->tile_x + i % w->tile_x),
+		       next_y = t_add_const(fn, y, i / w->tile_x);
 		lth_lv index[4] = {n, channel, next_y, next_x};
 		if (w->one_dimension)
 			index[2] = next_x;
@@ -143,8 +147,8 @@ static lth_lv load_weight(struct lth_windows *w, lth_lv block, int64_t tap)
 }
 
 /* All windows of a tile for the channels from `channel` on. */
-static void reduce_tile(struct lth_windows *w, lth_lv pixels[LTH_MAX_WINDOW_EXTENT][LTH_MAX_WINDOW_EXTENT], lth_lv channel,
-			lth_lv mask, lth_lv *acc)
+static void reduce_tile(struct lth_windows *w, lth_lv pixels[LTH_MAX_WINDOW_EXTENT][LTH_MAX_WINDOW_EXTENT],
+			lth_lv channel, lth_lv mask, lth_lv *acc)
 {
 	struct lth_loop_fn *fn = w->emit->fn;
 	int64_t taps = w->y.kernel * w->x_axis.kernel;
@@ -166,7 +170,9 @@ static void reduce_tile(struct lth_windows *w, lth_lv pixels[LTH_MAX_WINDOW_EXTE
 					continue;
 				int64_t tap = (iy - ty * w->y.stride) / w->y.dilation * w->x_axis.kernel +
 					      (ix - tx * w->x_axis.stride) / w->x_axis.dilation;
-				lth_lv weight = !weighted ? LTH_LV_NONE : preload ? weights[tap] : load_weight(w, block, tap);
+				lth_lv weight = !weighted ? LTH_LV_NONE
+						: preload ? weights[tap]
+							  : load_weight(w, block, tap);
 				acc[i] = combine(w, acc[i], value, weight);
 			}
 		}
@@ -190,14 +196,15 @@ static void hand_over_buffered(struct lth_windows *w, lth_lv n, lth_lv y, lth_lv
 	struct lth_loop_fn *fn = w->emit->fn;
 	lth_lv zero = lth_loop_i64(fn, 0);
 	for (unsigned i = 0; i < w->tile_y * w->tile_x; i++)
-		lth_loop_store(fn, lth_loop_offset(fn, w->buffer, lth_loop_i64(fn, (int64_t)i * w->lanes), w->compute), acc[i],
-			       w->compute, LTH_LV_NONE);
+		lth_loop_store(fn, lth_loop_offset(fn, w->buffer, lth_loop_i64(fn, (int64_t)i * w->lanes), w->compute),
+			       acc[i], w->compute, LTH_LV_NONE);
 	lth_lv rows = t_min(fn, lth_loop_i64(fn, w->tile_y), t_sub(fn, w->y_out, y));
 	lth_lv columns = t_min(fn, lth_loop_i64(fn, w->tile_x), t_sub(fn, w->x_out, x));
 	lth_lv ty = lth_loop_for(fn, zero, rows, 1, NULL, 0, NULL);
 	lth_lv tx = lth_loop_for(fn, zero, columns, 1, NULL, 0, NULL);
 	lth_lv at = t_mul_const(fn, t_add(fn, t_mul_const(fn, ty, w->tile_x), tx), w->lanes);
-	lth_lv value = lth_loop_load(fn, lth_loop_offset(fn, w->buffer, at, w->compute), w->compute, w->lanes, LTH_LV_NONE);
+	lth_lv value = lth_loop_load(fn, lth_loop_offset(fn, w->buffer, at, w->compute), w->compute, w->lanes,
+				     LTH_LV_NONE);
 	hand_over(w, n, t_add(fn, y, ty), t_add(fn, x, tx), channel, value, mask);
 	lth_loop_end_for(fn, NULL, 0, NULL);
 	lth_loop_end_for(fn, NULL, 0, NULL);
@@ -231,8 +238,8 @@ static void emit_tile(struct lth_windows *w, lth_lv n, lth_lv image, lth_lv y, l
 				    t_le(fn, t_add_const(fn, x, w->tile_x), w->x_out));
 		lth_loop_if(fn, full);
 		for (unsigned i = 0; i < count; i++)
-			hand_over(w, n, t_add_const(fn, y, i / w->tile_x), t_add_const(fn, x, i % w->tile_x), channel, acc[i],
-				  mask);
+			hand_over(w, n, t_add_const(fn, y, i / w->tile_x), t_add_const(fn, x, i % w->tile_x), channel,
+				  acc[i], mask);
 		lth_loop_else(fn, NULL, 0);
 	}
 	if (count > 1)
@@ -272,8 +279,9 @@ static void write_neutral(struct lth_windows *w)
 		       LTH_LV_NONE);
 	lth_loop_end_for(fn, NULL, 0, NULL);
 	lth_dim padded = lth_dim_add(dims, w->channels, lth_dim_const(dims, w->lanes));
-	emit->scratch_bytes = lth_dim_add(dims, lth_dim_const(dims, BUFFER_BYTES), lth_dim_mul(dims, padded,
-					  lth_dim_const(dims, lth_dtype_bits(w->x.memory) / 8)));
+	emit->scratch_bytes = lth_dim_add(
+		dims, lth_dim_const(dims, BUFFER_BYTES),
+		lth_dim_mul(dims, padded, lth_dim_const(dims, lth_dtype_bits(w->x.memory) / 8)));
 }
 
 static bool exceeds_cache(struct lth_windows *w)
@@ -281,7 +289,8 @@ static bool exceeds_cache(struct lth_windows *w)
 	struct lth_dims *dims = w->emit->dims;
 	int64_t pixels = lth_t_likely(dims, w->y.in) * lth_t_likely(dims, w->x_axis.in) +
 			 lth_t_likely(dims, w->y.out) * lth_t_likely(dims, w->x_axis.out);
-	return pixels * lth_t_likely(dims, w->channels) * (lth_dtype_bits(w->x.memory) / 8) > 4 * w->emit->machine->l2_bytes;
+	return pixels * lth_t_likely(dims, w->channels) * (lth_dtype_bits(w->x.memory) / 8) >
+	       4 * w->emit->machine->l2_bytes;
 }
 
 void lth_windows_emit(struct lth_windows *w)

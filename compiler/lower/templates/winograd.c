@@ -1,10 +1,11 @@
-/* Winograd's minimal filtering F(4x4, 3x3) for dense 3x3 convolutions of stride 1 (Lavin and Gray, 2015), with the points
- * 0, +-5/8, +-3/2 and infinity, which lose less precision than the usual 0, +-1, +-2 (Barabasz et al., 2018): 36 products
- * for 16 outputs instead of 144. Weights are transformed at compile time, in double.
+/* Winograd's minimal filtering F(4x4, 3x3) for dense 3x3 convolutions of stride 1 (Lavin and Gray, 2015), with the
+ * points 0, +-5/8, +-3/2 and infinity, which lose less precision than the usual 0, +-1, +-2 (Barabasz et al., 2018): 36
+ * products for 16 outputs instead of 144. Weights are transformed at compile time, in double.
  *
  * A unit of work is a block of tiles of 4x4 outputs. Its scratch holds the transformed input V[channel block][tile][36]
- * [lanes] and the products M[tile][output block][36][lanes], so that both transforms address with constants; between them
- * 36 products of [tiles x channels] with panels of weights. Dilation D makes D x D interleaved images of stride 1. */
+ * [lanes] and the products M[tile][output block][36][lanes], so that both transforms address with constants; between
+ * them 36 products of [tiles x channels] with panels of weights. Dilation D makes D x D interleaved images of stride 1.
+ */
 #include "compiler/lower/templates/windows.h"
 
 #include <string.h>
@@ -23,7 +24,8 @@ struct winograd {
 	struct lth_tile full, tail;
 	bool has_full, has_tail, ragged_in, ragged_out;
 	int64_t block_tiles, width; /* tiles of a block; padded columns of the weights */
-	lth_lv in[2], out[2], pad[2], step[2], phases[2], x_batch, channels, out_channels, total_tiles, block, width_value;
+	lth_lv in[2], out[2], pad[2], step[2], phases[2], x_batch, channels, out_channels, total_tiles, block,
+		width_value;
 	lth_lv full_panels, in_blocks, out_blocks, tile_extent[NUM_TILE_AXES];
 	lth_lv buffer, zeros, v, m; /* scratch */
 	/* of the tile at hand: image, first output pixel */
@@ -85,13 +87,15 @@ void lth_winograd_pack(const struct lth_pack *pack, const void *source, void *pa
 				for (int x = 0; x < TAPS; x++) {
 					half[i][x] = 0;
 					for (int y = 0; y < TAPS; y++)
-						half[i][x] += g[i][y] * read_weight(pack, source, at + y * pack->k[0].stride +
-												  x * pack->k[1].stride);
+						half[i][x] += g[i][y] * read_weight(pack, source,
+										    at + y * pack->k[0].stride +
+											    x * pack->k[1].stride);
 				}
 			for (int i = 0; i < POINTS; i++)
 				for (int j = 0; j < POINTS; j++)
 					write_weight(pack, packed, (i * POINTS + j) * depth * width + place,
-						     half[i][0] * g[j][0] + half[i][1] * g[j][1] + half[i][2] * g[j][2]);
+						     half[i][0] * g[j][0] + half[i][1] * g[j][1] +
+							     half[i][2] * g[j][2]);
 		}
 }
 
@@ -179,7 +183,8 @@ static void input_tile(struct winograd *w, lth_lv slot)
 	for (int j = 0; j < POINTS; j++) {
 		lth_lv transformed[POINTS];
 		for (int i = 0; i < POINTS; i++)
-			column[i] = lth_loop_load(fn, lth_loop_offset(fn, pixels[i * POINTS + j], channel, w->p->x.memory),
+			column[i] = lth_loop_load(fn,
+						  lth_loop_offset(fn, pixels[i * POINTS + j], channel, w->p->x.memory),
 						  w->p->x.memory, w->lanes, mask);
 		transform_input(w, column, transformed);
 		for (int i = 0; i < POINTS; i++)
@@ -189,15 +194,17 @@ static void input_tile(struct winograd *w, lth_lv slot)
 		lth_lv transformed[POINTS];
 		transform_input(w, half[i], transformed);
 		for (int j = 0; j < POINTS; j++)
-			lth_loop_store(fn, lth_loop_offset(fn, v, lth_loop_i64(fn, (int64_t)(i * POINTS + j) * w->lanes), w->compute),
+			lth_loop_store(fn,
+				       lth_loop_offset(fn, v, lth_loop_i64(fn, (int64_t)(i * POINTS + j) * w->lanes),
+						       w->compute),
 				       transformed[j], w->compute, LTH_LV_NONE);
 	}
 	lth_loop_end_for(fn, NULL, 0, NULL);
 }
 
 /* One tile of rows of product `product` with a panel: sums over all channel blocks, then M. */
-static void product_tile(struct winograd *w, const struct lth_tile *tile, lth_lv product, lth_lv first_row, lth_lv column,
-			 lth_lv panel)
+static void product_tile(struct winograd *w, const struct lth_tile *tile, lth_lv product, lth_lv first_row,
+			 lth_lv column, lth_lv panel)
 {
 	struct lth_loop_fn *fn = w->emit->fn;
 	unsigned count = tile->rows * tile->vectors;
@@ -229,8 +236,8 @@ static void product_tile(struct winograd *w, const struct lth_tile *tile, lth_lv
 }
 
 /* `panels` panels of product `product` from column `column` on, times `count` tiles (rounded up to whole row tiles). */
-static void product_panels(struct winograd *w, const struct lth_tile *tile, lth_lv product, lth_lv column, lth_lv panels,
-			   lth_lv count)
+static void product_panels(struct winograd *w, const struct lth_tile *tile, lth_lv product, lth_lv column,
+			   lth_lv panels, lth_lv count)
 {
 	struct lth_loop_fn *fn = w->emit->fn;
 	lth_lv zero = lth_loop_i64(fn, 0), width = lth_loop_i64(fn, lth_tile_width(tile));
@@ -284,7 +291,8 @@ static void hand_over_buffered(struct winograd *w, lth_lv column, lth_lv results
 	lth_lv j = lth_loop_for(fn, zero, four, 1, NULL, 0, NULL), x = pixel(w, 1, j);
 	lth_loop_if(fn, t_and(fn, t_lt(fn, y, w->out[0]), t_lt(fn, x, w->out[1])));
 	lth_lv at = t_mul_const(fn, t_add(fn, t_mul_const(fn, i, OUTPUTS), j), w->lanes);
-	lth_lv value = lth_loop_load(fn, lth_loop_offset(fn, w->buffer, at, w->compute), w->compute, w->lanes, LTH_LV_NONE);
+	lth_lv value = lth_loop_load(fn, lth_loop_offset(fn, w->buffer, at, w->compute), w->compute, w->lanes,
+				     LTH_LV_NONE);
 	hand_over(w, y, x, column, value, mask);
 	lth_loop_end_if(fn, NULL, 0, NULL);
 	lth_loop_end_for(fn, NULL, 0, NULL);
@@ -294,7 +302,8 @@ static void hand_over_buffered(struct winograd *w, lth_lv column, lth_lv results
 static void output_tile(struct winograd *w, lth_lv slot)
 {
 	struct lth_loop_fn *fn = w->emit->fn;
-	lth_lv half[OUTPUTS][POINTS], results[OUTPUTS][OUTPUTS], mask = LTH_LV_NONE, last = lth_loop_i64(fn, OUTPUTS - 1);
+	lth_lv half[OUTPUTS][POINTS], results[OUTPUTS][OUTPUTS], mask = LTH_LV_NONE,
+								 last = lth_loop_i64(fn, OUTPUTS - 1);
 	bool dear = w->emit->epilogue->cost > DEAR_EPILOGUE;
 	lth_lv column = lth_loop_for(fn, lth_loop_i64(fn, 0), w->out_channels, w->lanes, NULL, 0, NULL);
 	lth_lv block = t_div(fn, column, lth_loop_i64(fn, w->lanes));
@@ -305,8 +314,11 @@ static void output_tile(struct winograd *w, lth_lv slot)
 	for (int j = 0; j < POINTS; j++) {
 		lth_lv values[POINTS], transformed[OUTPUTS];
 		for (int i = 0; i < POINTS; i++)
-			values[i] = lth_loop_load(fn, lth_loop_offset(fn, m, lth_loop_i64(fn, (int64_t)(i * POINTS + j) * w->lanes),
-								     w->compute), w->compute, w->lanes, LTH_LV_NONE);
+			values[i] = lth_loop_load(
+				fn,
+				lth_loop_offset(fn, m, lth_loop_i64(fn, (int64_t)(i * POINTS + j) * w->lanes),
+						w->compute),
+				w->compute, w->lanes, LTH_LV_NONE);
 		transform_output(w, values, transformed);
 		for (int i = 0; i < OUTPUTS; i++)
 			half[i][j] = transformed[i];
@@ -314,10 +326,12 @@ static void output_tile(struct winograd *w, lth_lv slot)
 	for (int i = 0; i < OUTPUTS; i++)
 		transform_output(w, half[i], results[i]);
 	if (!dear) {
-		lth_loop_if(fn, t_and(fn, t_lt(fn, pixel(w, 0, last), w->out[0]), t_lt(fn, pixel(w, 1, last), w->out[1])));
+		lth_loop_if(fn,
+			    t_and(fn, t_lt(fn, pixel(w, 0, last), w->out[0]), t_lt(fn, pixel(w, 1, last), w->out[1])));
 		for (int i = 0; i < OUTPUTS * OUTPUTS; i++)
-			hand_over(w, pixel(w, 0, lth_loop_i64(fn, i / OUTPUTS)), pixel(w, 1, lth_loop_i64(fn, i % OUTPUTS)),
-				  column, results[i / OUTPUTS][i % OUTPUTS], mask);
+			hand_over(w, pixel(w, 0, lth_loop_i64(fn, i / OUTPUTS)),
+				  pixel(w, 1, lth_loop_i64(fn, i % OUTPUTS)), column, results[i / OUTPUTS][i % OUTPUTS],
+				  mask);
 		lth_loop_else(fn, NULL, 0);
 	}
 	hand_over_buffered(w, column, results, mask);
@@ -358,12 +372,13 @@ bool lth_winograd_plan(struct lth_dims *dims, const struct lth_machine *machine,
 		       struct lth_template_plan *out)
 {
 	const struct lth_conv *p = &problem->conv;
-	struct lth_pack pack = {.kind = LTH_PACK_WINOGRAD, .dtype = p->w.memory, .groups = PRODUCTS, .gates = 1, .num_k = 3};
+	struct lth_pack pack = {
+		.kind = LTH_PACK_WINOGRAD, .dtype = p->w.memory, .groups = PRODUCTS, .gates = 1, .num_k = 3};
 	struct lth_tile full = lth_tile_full(machine, problem->compute), tail;
 	lth_dim extents[NUM_TILE_AXES];
-	if (p->transposed || p->groups != 1 || p->spatial != 2 || p->stride[0] != 1 || p->stride[1] != 1 || !p->w.constant ||
-	    p->x.memory != problem->compute || p->w.memory != problem->compute || !lth_t_is(dims, p->x_channel_stride, 1) ||
-	    !lth_dim_is_const(dims, p->out_channels, &pack.columns) ||
+	if (p->transposed || p->groups != 1 || p->spatial != 2 || p->stride[0] != 1 || p->stride[1] != 1 ||
+	    !p->w.constant || p->x.memory != problem->compute || p->w.memory != problem->compute ||
+	    !lth_t_is(dims, p->x_channel_stride, 1) || !lth_dim_is_const(dims, p->out_channels, &pack.columns) ||
 	    !lth_dim_is_const(dims, p->w_out_stride, &pack.column_stride) ||
 	    !lth_dim_is_const(dims, p->in_channels, &pack.k[2].extent) ||
 	    !lth_dim_is_const(dims, p->w_in_stride, &pack.k[2].stride))
@@ -429,7 +444,9 @@ void lth_winograd_emit(struct lth_emit *emit, const struct lth_problem *problem,
 	const struct lth_pack *pack = &plan->packs[0];
 	struct lth_dims *dims = emit->dims;
 	struct lth_loop_fn *fn = emit->fn;
-	struct winograd w = {.emit = emit, .p = &problem->conv, .compute = problem->compute,
+	struct winograd w = {.emit = emit,
+			     .p = &problem->conv,
+			     .compute = problem->compute,
 			     .lanes = lth_machine_lanes(emit->machine, problem->compute),
 			     .full = lth_tile_full(emit->machine, problem->compute)};
 	int64_t channels = pack->k[2].extent;
@@ -440,7 +457,8 @@ void lth_winograd_emit(struct lth_emit *emit, const struct lth_problem *problem,
 	w.ragged_out = pack->columns % w.lanes != 0;
 	w.width = pack->columns / pack->panel * pack->panel + pack->tail;
 	w.block_tiles = channels <= 64 ? 24 : 48; /* a multiple of every tile's rows */
-	w.tiles = (struct lth_tiles){.emit = emit, .compute = w.compute, .panel_memory = w.compute, .load_mask = LTH_LV_NONE};
+	w.tiles = (struct lth_tiles){
+		.emit = emit, .compute = w.compute, .panel_memory = w.compute, .load_mask = LTH_LV_NONE};
 	read_params(&w);
 	w.total_tiles = lth_t_param(emit, tiles);
 	w.full_panels = lth_t_param(emit, lth_dim_const(dims, pack->columns / pack->panel));

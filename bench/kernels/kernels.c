@@ -1,7 +1,7 @@
-/* Speed of the kernel templates on this machine: GFLOP/s and the ratio to the peak of fused multiply-adds measured in the
- * same run, one thread, activations warm. Also LLVM's time for each kernel.
+/* Speed of the kernel templates on this machine: GFLOP/s and the ratio to the peak of fused multiply-adds measured in
+ * the same run, one thread, activations warm. Also LLVM's time for each kernel.
  *
- * Usage: bench/kernels [PART-OF-A-NAME] */
+ * Usage: bench/kernels/kernels [PART-OF-A-NAME] */
 #include "tests/unit/template_rig.h"
 
 #include <stdio.h>
@@ -112,8 +112,8 @@ static void report(struct rig *rig, struct lth_problem *problem, struct lth_oper
 	peak_timed.best_ns = 0;
 	time_both(&timed, &peak_timed);
 	double ns = timed.best_ns;
-	printf("%-34s %-10s %9.1f us %7.1f GF/s %5.2f of peak  %5.1f ms compile\n", name, lth_template_name(plan.chosen),
-	       ns / 1e3, flops / ns, flops / ns / peak(), ms);
+	printf("%-34s %-10s %9.1f us %7.1f GF/s %5.2f of peak  %5.1f ms compile\n", name,
+	       lth_template_name(plan.chosen), ns / 1e3, flops / ns, flops / ns / peak(), ms);
 	fflush(stdout);
 }
 
@@ -152,9 +152,9 @@ static void bench_conv(int64_t c, int64_t oc, int64_t groups, int64_t size, int6
 	struct lth_problem problem = {.kind = LTH_PROBLEM_CONV, .compute = LTH_DTYPE_F32};
 	struct lth_conv *conv = &problem.conv;
 	int64_t pad = (kernel - 1) / 2 * dilation, out = (size + 2 * pad - (kernel - 1) * dilation - 1) / stride + 1;
-	snprintf(name, sizeof(name), "conv %lldx%lld %lld->%lld @%lld s%lld d%lld%s%s", (long long)kernel, (long long)kernel,
-		 (long long)c, (long long)oc, (long long)size, (long long)stride, (long long)dilation,
-		 groups > 1 ? " groups" : "", channels_first ? " NCHW" : "");
+	snprintf(name, sizeof(name), "conv %lldx%lld %lld->%lld @%lld s%lld d%lld%s%s", (long long)kernel,
+		 (long long)kernel, (long long)c, (long long)oc, (long long)size, (long long)stride,
+		 (long long)dilation, groups > 1 ? " groups" : "", channels_first ? " NCHW" : "");
 	if (filter && !strstr(name, filter))
 		return;
 	start(&rig);
@@ -223,9 +223,10 @@ static void bench_pool(enum lth_pool_kind kind, int64_t c, int64_t size, int64_t
 static void all_products(void)
 {
 	static const int64_t sizes[][3] = {{1024, 1024, 1024}, {512, 1024, 256}, {128, 3072, 768}, {128, 768, 3072},
-					   {197, 768, 768}, {40, 384, 128}, {16, 1024, 256}, {16, 3072, 768},
-					   {8, 1024, 1024}, {4, 1024, 1024}, {2, 1024, 1024}, {1, 1024, 1024},
-					   {1, 3072, 768}, {1, 257, 512}, {128, 24, 64}, {128, 40, 64}, {100, 6625, 120}};
+					   {197, 768, 768},    {40, 384, 128},   {16, 1024, 256},  {16, 3072, 768},
+					   {8, 1024, 1024},    {4, 1024, 1024},  {2, 1024, 1024},  {1, 1024, 1024},
+					   {1, 3072, 768},     {1, 257, 512},    {128, 24, 64},    {128, 40, 64},
+					   {100, 6625, 120}};
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		bench_gemm(sizes[i][0], sizes[i][1], sizes[i][2], true, true);
 	bench_gemm(128, 128, 64, true, false);
@@ -238,26 +239,28 @@ static void all_convolutions(void)
 {
 	static const int64_t layers[][7] = {
 		/* in, out, groups, size, kernel, stride, dilation */
-		{64, 64, 1, 56, 3, 1, 1}, {128, 128, 1, 28, 3, 1, 1}, {256, 256, 1, 14, 3, 1, 1}, {512, 512, 1, 7, 3, 1, 1},
-		{128, 128, 1, 56, 3, 2, 1}, {512, 512, 1, 14, 3, 2, 1}, {64, 64, 1, 256, 3, 1, 5},
-		{64, 64, 1, 56, 1, 1, 1}, {64, 256, 1, 56, 1, 1, 1}, {256, 64, 1, 56, 1, 1, 1}, {128, 512, 1, 28, 1, 1, 1},
-		{512, 128, 1, 28, 1, 1, 1}, {256, 1024, 1, 14, 1, 1, 1}, {1024, 256, 1, 14, 1, 1, 1},
-		{512, 2048, 1, 7, 1, 1, 1}, {2048, 512, 1, 7, 1, 1, 1}, {256, 512, 1, 56, 1, 2, 1},
-		{32, 16, 1, 256, 1, 1, 1}, {16, 96, 1, 256, 1, 1, 1}, {16, 64, 1, 256, 1, 1, 1}, {64, 16, 1, 256, 1, 1, 1},
-		{96, 24, 1, 128, 1, 1, 1}, {24, 144, 1, 128, 1, 1, 1}, {144, 32, 1, 64, 1, 1, 1}, {32, 192, 1, 64, 1, 1, 1},
-		{64, 384, 1, 32, 1, 1, 1}, {16, 32, 1, 320, 1, 1, 1}, {48, 12, 1, 160, 1, 1, 1}, {96, 18, 1, 80, 1, 1, 1},
-		{192, 42, 1, 40, 1, 1, 1}, {12, 96, 1, 160, 1, 1, 1}, {96, 32, 1, 160, 3, 1, 1},
-		{32, 32, 32, 256, 3, 1, 1}, {96, 96, 96, 256, 3, 2, 1}, {144, 144, 144, 128, 3, 1, 1},
-		{192, 192, 192, 64, 3, 1, 1}, {384, 384, 384, 32, 3, 1, 1}, {576, 576, 576, 32, 3, 1, 1},
-		{48, 48, 48, 160, 3, 1, 1}, {96, 96, 96, 80, 3, 1, 1}, {192, 192, 192, 40, 5, 1, 1},
-		{384, 384, 384, 20, 5, 1, 1}, {192, 192, 192, 40, 5, 2, 1}, {24, 24, 24, 128, 3, 1, 1},
-		{3, 16, 1, 640, 3, 2, 1}, {4, 32, 1, 512, 3, 2, 1}, {16, 3, 1, 256, 9, 1, 1},
+		{64, 64, 1, 56, 3, 1, 1},     {128, 128, 1, 28, 3, 1, 1},    {256, 256, 1, 14, 3, 1, 1},
+		{512, 512, 1, 7, 3, 1, 1},    {128, 128, 1, 56, 3, 2, 1},    {512, 512, 1, 14, 3, 2, 1},
+		{64, 64, 1, 256, 3, 1, 5},    {64, 64, 1, 56, 1, 1, 1},      {64, 256, 1, 56, 1, 1, 1},
+		{256, 64, 1, 56, 1, 1, 1},    {128, 512, 1, 28, 1, 1, 1},    {512, 128, 1, 28, 1, 1, 1},
+		{256, 1024, 1, 14, 1, 1, 1},  {1024, 256, 1, 14, 1, 1, 1},   {512, 2048, 1, 7, 1, 1, 1},
+		{2048, 512, 1, 7, 1, 1, 1},   {256, 512, 1, 56, 1, 2, 1},    {32, 16, 1, 256, 1, 1, 1},
+		{16, 96, 1, 256, 1, 1, 1},    {16, 64, 1, 256, 1, 1, 1},     {64, 16, 1, 256, 1, 1, 1},
+		{96, 24, 1, 128, 1, 1, 1},    {24, 144, 1, 128, 1, 1, 1},    {144, 32, 1, 64, 1, 1, 1},
+		{32, 192, 1, 64, 1, 1, 1},    {64, 384, 1, 32, 1, 1, 1},     {16, 32, 1, 320, 1, 1, 1},
+		{48, 12, 1, 160, 1, 1, 1},    {96, 18, 1, 80, 1, 1, 1},      {192, 42, 1, 40, 1, 1, 1},
+		{12, 96, 1, 160, 1, 1, 1},    {96, 32, 1, 160, 3, 1, 1},     {32, 32, 32, 256, 3, 1, 1},
+		{96, 96, 96, 256, 3, 2, 1},   {144, 144, 144, 128, 3, 1, 1}, {192, 192, 192, 64, 3, 1, 1},
+		{384, 384, 384, 32, 3, 1, 1}, {576, 576, 576, 32, 3, 1, 1},  {48, 48, 48, 160, 3, 1, 1},
+		{96, 96, 96, 80, 3, 1, 1},    {192, 192, 192, 40, 5, 1, 1},  {384, 384, 384, 20, 5, 1, 1},
+		{192, 192, 192, 40, 5, 2, 1}, {24, 24, 24, 128, 3, 1, 1},    {3, 16, 1, 640, 3, 2, 1},
+		{4, 32, 1, 512, 3, 2, 1},     {16, 3, 1, 256, 9, 1, 1},
 	};
 	bench_conv(3, 64, 1, 224, 7, 2, 1, true);
 	bench_conv(3, 64, 1, 224, 7, 2, 1, false);
 	for (size_t i = 0; i < sizeof(layers) / sizeof(layers[0]); i++)
-		bench_conv(layers[i][0], layers[i][1], layers[i][2], layers[i][3], layers[i][4], layers[i][5], layers[i][6],
-			   false);
+		bench_conv(layers[i][0], layers[i][1], layers[i][2], layers[i][3], layers[i][4], layers[i][5],
+			   layers[i][6], false);
 }
 
 int main(int argc, char **argv)
