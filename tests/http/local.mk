@@ -39,3 +39,6 @@ http_tests = \
 	%D%/worker-memory
 TESTS += $(http_tests)
 EXTRA_DIST += $(http_tests) %D%/harness.sh
+if SANITIZED
+AM_TESTS_ENVIRONMENT += SANITIZED=1; export SANITIZED;
+endif
