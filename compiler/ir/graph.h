@@ -194,6 +194,11 @@ bool lth_value_const_ints(struct lth_graph *graph, lth_value_id value, const int
 /* The elements of a constant floating-point or integer value as double; false if not constant. */
 bool lth_value_const_floats(struct lth_graph *graph, lth_value_id value, const double **out, uint32_t *out_count);
 
+/* The number of the data symbol that element `index` of the value binds in the course of a run, or LTH_NONE: such a
+ * value's contents are symbols named after it ("NAME[index]"), and it must be in memory when they are needed. */
+uint32_t lth_value_bound_symbol(const struct lth_graph *graph, lth_value_id value, uint32_t index);
+bool lth_value_binds(const struct lth_graph *graph, lth_value_id value); /* any element */
+
 LTH_MUST_CHECK enum lth_code lth_graph_verify(const struct lth_graph *graph, struct lth_diag *diag);
 void lth_type_print(const struct lth_graph *graph, const struct lth_type *type, struct lth_buf *out);
 /* Text form (docs/IR.md): print(parse(x)) == x. Large constants print as a digest of their bytes and keep their data

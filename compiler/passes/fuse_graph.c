@@ -150,6 +150,8 @@ void lth_fuse_begin(struct lth_fuser *fuser, lth_node_id id, uint32_t place)
 				.last = place};
 	group->shape = lth_fuse_first_output(node);
 	group->closed = !fuser->needed[id] || group->shape == LTH_NONE || !may_fuse(fuser->graph, node);
+	for (uint32_t k = 0; k < node->num_outputs; k++) /* what binds symbols has to be in memory */
+		group->closed |= node->outputs[k] != LTH_NONE && lth_value_binds(fuser->graph, node->outputs[k]);
 	group->view = node->op->flags & LTH_OPF_VIEW;
 	fuser->group_of[id] = id;
 	fuser->next[id] = LTH_NONE;
