@@ -354,7 +354,7 @@ enum lth_code lth_infer_node(struct lth_graph *graph, lth_node_id id, struct lth
 }
 
 /* Nodes may be inserted before the one at hand by composites, never behind it. */
-static enum lth_code infer_region(struct lth_graph *graph, lth_region_id region, struct lth_diag *diag)
+enum lth_code lth_infer_region(struct lth_graph *graph, lth_region_id region, struct lth_diag *diag)
 {
 	for (uint32_t at = 0; at < graph->regions[region].num_nodes; at++) {
 		lth_node_id id = graph->regions[region].nodes[at];
@@ -371,7 +371,7 @@ static enum lth_code infer_region(struct lth_graph *graph, lth_region_id region,
 
 enum lth_code lth_infer_graph(struct lth_graph *graph, struct lth_diag *diag)
 {
-	enum lth_code code = infer_region(graph, 0, diag);
+	enum lth_code code = lth_infer_region(graph, 0, diag);
 	if (!code)
 		lth_graph_compact(graph);
 	return code;

@@ -83,6 +83,9 @@ LTH_MUST_CHECK enum lth_code lth_infer_dtype_attr(struct lth_infer *infer, const
 /* A dimension that only data decides: the symbol "NODE.WHAT" in [0, bound], the same one when inferred again. */
 lth_dim lth_infer_data_dim(struct lth_infer *infer, const char *what, lth_dim bound);
 
+/* All nodes of a region in order; control flow calls it for its own regions. */
+LTH_MUST_CHECK enum lth_code lth_infer_region(struct lth_graph *graph, lth_region_id region, struct lth_diag *diag);
+
 /* infer_check.c: counts, attributes and element types by the operator's row; fills out_dtypes. */
 LTH_MUST_CHECK enum lth_code lth_infer_check(struct lth_infer *infer);
 /* Whether a type belongs to a set of the table's type rules ("float|i32"). */

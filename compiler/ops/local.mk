@@ -13,6 +13,7 @@ noinst_LIBRARIES += %D%/libops.a
 	%D%/quantize.c \
 	%D%/random.c %D%/random.h \
 	%D%/families/composite.def \
+	%D%/families/control.def \
 	%D%/families/elementwise.def \
 	%D%/families/generator.def \
 	%D%/families/irregular.def \
@@ -25,6 +26,7 @@ noinst_LIBRARIES += %D%/libops.a
 	%D%/movement.c \
 	%D%/reshape.c \
 	%D%/slice.c \
+	%D%/control.c \
 	%D%/conv.c \
 	%D%/matmul.c \
 	%D%/microsoft.c \

@@ -295,6 +295,13 @@ static enum lth_code step_bind(struct lathe_context *c, uint32_t at, struct lth_
 	return code != LTH_OK ? code : lth_bind_symbol(c, instr->symbol, value, place_of(c, at, place), diag);
 }
 
+static enum lth_code step_set(struct lathe_context *c, uint32_t at, struct lth_diag *diag)
+{
+	const struct lth_instr *instr = &c->x->program->instrs[at];
+	char place[300];
+	return lth_bind_symbol(c, instr->symbol, c->signature->values[instr->ints[0]], place_of(c, at, place), diag);
+}
+
 /* Whether a loop has a next turn; binds its symbol if so. */
 static enum lth_code next_turn(struct lathe_context *c, struct lth_loop *loop, bool *out_more, struct lth_diag *diag)
 {
@@ -371,6 +378,8 @@ static enum lth_code step(struct lathe_context *c, uint32_t at, uint32_t *next, 
 		return LTH_OK;
 	case LTH_INSTR_BIND:
 		return step_bind(c, at, diag);
+	case LTH_INSTR_SET:
+		return step_set(c, at, diag);
 	case LTH_INSTR_GUARD:
 		return c->x->guard_done[at] ? LTH_OK : lth_guard_check(instr, at, c->signature->values, diag);
 	case LTH_INSTR_IF:

@@ -105,6 +105,7 @@ enum lth_relation { LTH_REL_EQ, LTH_REL_LE, LTH_REL_DIVIDES, LTH_NUM_RELATIONS }
  *                ints; text: attributes the builtin reads (JSON-free "key=value;..." form), or NULL
  *   COPY         tensors: destination, source (same dims)
  *   BIND         symbol (DATA source); tensors: one of integers or bools; ints: element index
+ *   SET          symbol (DATA source); ints: its value
  *   GUARD        ints: a, b; relation; text: message
  *   IF           tensors: one bool scalar; target: position of its ELSE or ENDIF
  *   ELSE         target: position of its ENDIF

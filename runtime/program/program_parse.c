@@ -502,6 +502,12 @@ static bool operands_bind(struct parser *p, struct lth_instr *instr)
 	       take_value_item(p);
 }
 
+static bool operands_set(struct parser *p, struct lth_instr *instr)
+{
+	instr->num_ints = 1;
+	return take_symbol(p, &instr->symbol) && take(p, "to") && take_value_item(p);
+}
+
 static bool operands_guard(struct parser *p, struct lth_instr *instr)
 {
 	unsigned relation = 0;
@@ -538,6 +544,8 @@ static bool take_operands(struct parser *p, struct lth_instr *instr)
 		return operands_copy(p, instr);
 	case LTH_INSTR_BIND:
 		return operands_bind(p, instr);
+	case LTH_INSTR_SET:
+		return operands_set(p, instr);
 	case LTH_INSTR_GUARD:
 		return operands_guard(p, instr);
 	case LTH_INSTR_IF:

@@ -270,6 +270,12 @@ static void print_operands(struct printer *p, const struct lth_instr *instr)
 		lth_buf_printf(p->out, " from t%u at ", instr->tensors[0]);
 		put_value(p, instr->ints[0]);
 		break;
+	case LTH_INSTR_SET:
+		lth_buf_putc(p->out, ' ');
+		put_symbol(p, instr->symbol);
+		lth_buf_puts(p->out, " to ");
+		put_value(p, instr->ints[0]);
+		break;
 	case LTH_INSTR_GUARD:
 		lth_buf_putc(p->out, ' ');
 		put_value(p, instr->ints[0]);

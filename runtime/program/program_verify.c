@@ -253,6 +253,8 @@ static struct shape_of_instr operands_of(enum lth_instr_op op)
 		return (struct shape_of_instr){2, 0, false, false};
 	case LTH_INSTR_BIND:
 		return (struct shape_of_instr){1, 1, false, false};
+	case LTH_INSTR_SET:
+		return (struct shape_of_instr){0, 1, false, false};
 	case LTH_INSTR_GUARD:
 		return (struct shape_of_instr){0, 2, false, false};
 	case LTH_INSTR_IF:
@@ -361,6 +363,10 @@ static enum lth_code verify_rules(struct verifier *v, uint32_t at)
 		    (class != LTH_CLASS_INT && class != LTH_CLASS_UINT && class != LTH_CLASS_BOOL))
 			return lth_verify_fail(v->diag, "instruction", at, "a data symbol and an integer tensor",
 					       "others");
+		return LTH_OK;
+	case LTH_INSTR_SET:
+		if (!is_data_symbol(v, instr->symbol))
+			return lth_verify_fail(v->diag, "instruction", at, "a data symbol", "another");
 		return LTH_OK;
 	case LTH_INSTR_GUARD:
 		if (instr->relation >= LTH_NUM_RELATIONS)

@@ -305,6 +305,7 @@ static enum lth_code step(struct flow *f, uint32_t at)
 	case LTH_INSTR_KILL:
 		return step_alloc(f, at, false);
 	case LTH_INSTR_BIND:
+	case LTH_INSTR_SET:
 		bind_symbol(f, instr->symbol);
 		return LTH_OK;
 	case LTH_INSTR_IF:

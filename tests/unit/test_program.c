@@ -430,7 +430,7 @@ static void add_random_instr(struct lth_program *p, uint32_t depth)
 	};
 	static const unsigned char counts[][2] = {
 		[LTH_INSTR_CALL] = {3, 2}, [LTH_INSTR_BUILTIN] = {2, 1}, [LTH_INSTR_COPY] = {2, 0},
-		[LTH_INSTR_BIND] = {1, 1}, [LTH_INSTR_GUARD] = {0, 2},   [LTH_INSTR_IF] = {1, 0},
+		[LTH_INSTR_BIND] = {1, 1}, [LTH_INSTR_SET] = {0, 1}, [LTH_INSTR_GUARD] = {0, 2},   [LTH_INSTR_IF] = {1, 0},
 		[LTH_INSTR_LOOP] = {1, 1}, [LTH_INSTR_ELSE] = {0, 0},
 	};
 	if (instr.op == LTH_INSTR_ELSE || instr.op == LTH_INSTR_ENDIF)

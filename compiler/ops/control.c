@@ -1,0 +1,298 @@
+/* Control flow: If, Loop, Scan. Inference goes into the regions with the types of what comes in, and takes the types of
+ * what comes out.
+ *
+ * An axis on which the arms of an If disagree becomes a data symbol that each arm sets; so does the number of turns of a
+ * loop that a condition ends. The number of the turn is a data symbol too ("NODE.turn"), which is all that a region sees
+ * of a loop's counter. manifest_control.c writes the instructions that set these symbols. */
+#include "compiler/ops/family.h"
+
+#include <string.h>
+
+static lth_region_id region_of(const struct lth_node *node, const char *name)
+{
+	const struct lth_attr *attr = lth_node_attr(node, name);
+	return attr ? attr->id : LTH_NONE;
+}
+
+static enum lth_code enter(struct lth_infer *infer, lth_region_id region)
+{
+	enum lth_code code = lth_infer_region(infer->graph, region, infer->diag);
+	infer->node = &infer->graph->nodes[infer->id]; /* the graph may have grown */
+	if (code == LTH_OK)
+		lth_graph_compact(infer->graph);
+	else
+		lth_diag_within(infer->diag, "in '%s'", infer->node->name);
+	return code;
+}
+
+static void set_type(struct lth_infer *infer, lth_value_id value, const struct lth_type *type)
+{
+	infer->graph->values[value].type = *type;
+}
+
+static lth_dim larger(struct lth_infer *infer, lth_dim a, lth_dim b)
+{
+	return lth_dim_max(infer->dims, a, b);
+}
+
+/* ---- If ---- */
+
+/* The type that both arms' values have, with a data symbol at each axis where they differ. */
+static enum lth_code join(struct lth_infer *infer, uint32_t output, const struct lth_type *a, const struct lth_type *b)
+{
+	lth_dim dims[LTH_MAX_RANK];
+	if (a->kind != LTH_TYPE_TENSOR || b->kind != LTH_TYPE_TENSOR)
+		return lth_infer_unsupported(infer, NULL, "output %u is not a tensor", output);
+	if (a->dtype != b->dtype)
+		return lth_infer_reject(infer, lth_dtype_text(a->dtype), "output %u is of type %s in the other branch", output,
+					lth_dtype_text(b->dtype));
+	if (a->rank != b->rank)
+		return lth_infer_unsupported(infer, "give both branches results of one rank",
+					     "output %u has rank %u in one branch and %u in the other", output, a->rank,
+					     b->rank);
+	for (uint32_t axis = 0; axis < a->rank; axis++) {
+		dims[axis] = a->dims[axis];
+		if (a->dims[axis] == b->dims[axis])
+			continue;
+		lth_dim bound = larger(infer, lth_dim_upper_bound(infer->dims, a->dims[axis]),
+				       lth_dim_upper_bound(infer->dims, b->dims[axis]));
+		dims[axis] = lth_infer_data_dim(infer, lth_arena_printf(infer->graph->arena, "out%u.%u", output, axis), bound);
+	}
+	return lth_infer_output(infer, output, a->dtype, a->rank, dims);
+}
+
+static enum lth_code infer_if(struct lth_infer *infer)
+{
+	lth_region_id arms[2] = {region_of(infer->node, "then_branch"), region_of(infer->node, "else_branch")};
+	enum lth_code code = enter(infer, arms[0]);
+	if (!code)
+		code = enter(infer, arms[1]);
+	for (uint32_t k = 0; k < infer->node->num_outputs && !code; k++) {
+		const struct lth_region *first = &infer->graph->regions[arms[0]], *second = &infer->graph->regions[arms[1]];
+		if (k >= first->num_outputs || k >= second->num_outputs)
+			return lth_infer_reject(infer, "as many results from both branches", "%u and %u for %u outputs",
+						first->num_outputs, second->num_outputs, infer->node->num_outputs);
+		if (infer->node->outputs[k] == LTH_NONE)
+			continue;
+		struct lth_type a = infer->graph->values[first->outputs[k]].type;
+		struct lth_type b = infer->graph->values[second->outputs[k]].type;
+		code = join(infer, k, &a, &b);
+	}
+	return code;
+}
+
+const struct lth_op_impl lth_impl_if = {.infer = infer_if};
+
+/* ---- Loop ---- */
+
+/* Gives a region's input contents: one integer. */
+static void set_counter(struct lth_infer *infer, lth_value_id value, lth_dim turn)
+{
+	struct lth_contents *contents = lth_arena_alloc(infer->graph->arena, sizeof(*contents));
+	lth_dim *list = lth_arena_alloc(infer->graph->arena, sizeof(*list));
+	if (!contents || !list)
+		return;
+	*list = turn;
+	*contents = (struct lth_contents){.count = 1, .dims = list};
+	infer->graph->values[value].contents = contents;
+}
+
+/* Axes of a carried value that change from turn to turn become data symbols without a bound; true if any did. */
+static bool generalise(struct lth_infer *infer, uint32_t number, struct lth_type *carried, const struct lth_type *next)
+{
+	bool changed = false;
+	lth_dim *dims = lth_arena_memdup(infer->graph->arena, carried->dims, carried->rank * sizeof(*dims));
+	for (uint32_t axis = 0; dims && axis < carried->rank; axis++)
+		if (carried->dims[axis] != next->dims[axis]) {
+			dims[axis] = lth_infer_data_dim(
+				infer, lth_arena_printf(infer->graph->arena, "carried%u.%u", number, axis), LTH_DIM_NONE);
+			changed |= dims[axis] != carried->dims[axis];
+		}
+	if (dims)
+		carried->dims = dims;
+	return changed;
+}
+
+/* Types of the carried values: as they come in, made wider until the body gives back what it took. */
+static enum lth_code infer_body(struct lth_infer *infer, lth_region_id body, uint32_t first_in, uint32_t first_out,
+				uint32_t count, struct lth_type *types)
+{
+	for (int round = 0; round < 3; round++) {
+		bool changed = false;
+		for (uint32_t i = 0; i < count; i++)
+			set_type(infer, infer->graph->regions[body].inputs[first_in + i], &types[i]);
+		enum lth_code code = enter(infer, body);
+		if (code)
+			return code;
+		for (uint32_t i = 0; i < count; i++) {
+			const struct lth_region *region = &infer->graph->regions[body];
+			struct lth_type next = infer->graph->values[region->outputs[first_out + i]].type;
+			if (next.kind != types[i].kind || next.kind != LTH_TYPE_TENSOR)
+				return lth_infer_unsupported(infer, NULL, "carried value %u is not a tensor", i);
+			if (next.dtype != types[i].dtype || next.rank != types[i].rank)
+				return lth_infer_reject(infer, "carried values that keep type and rank",
+							"value %u comes in as %s of rank %u and goes out as %s of rank %u", i,
+							lth_dtype_text(types[i].dtype), types[i].rank,
+							lth_dtype_text(next.dtype), next.rank);
+			changed |= generalise(infer, i, &types[i], &next);
+		}
+		if (!changed)
+			return LTH_OK;
+	}
+	return lth_infer_unsupported(infer, NULL, "a carried value's shape that does not settle");
+}
+
+/* Does the loop's condition never become false by the body? */
+static bool runs_to_the_end(const struct lth_infer *infer, lth_region_id body)
+{
+	const struct lth_region *region = &infer->graph->regions[body];
+	const struct lth_contents *contents = lth_value_contents(infer->graph, region->outputs[0]);
+	int64_t value;
+	return region->outputs[0] == region->inputs[1] ||
+	       (contents && contents->dims && contents->count == 1 &&
+		lth_dim_is_const(infer->dims, contents->dims[0], &value) && value != 0);
+}
+
+static bool starts(const struct lth_infer *infer)
+{
+	lth_value_id condition = lth_node_input(infer->node, 1);
+	const struct lth_contents *contents = condition == LTH_NONE ? NULL : lth_value_contents(infer->graph, condition);
+	int64_t value;
+	return condition == LTH_NONE || (contents && contents->dims && contents->count == 1 &&
+					 lth_dim_is_const(infer->dims, contents->dims[0], &value) && value != 0);
+}
+
+/* The number of turns: the trip count where nothing else ends the loop, else a data symbol bounded by it. */
+static enum lth_code count_turns(struct lth_infer *infer, lth_region_id body, lth_dim *out)
+{
+	const lth_dim *trips = NULL;
+	uint32_t count = 0;
+	lth_dim bound = LTH_DIM_NONE;
+	if (lth_node_input(infer->node, 0) != LTH_NONE) {
+		enum lth_code code = lth_infer_need_ints(infer, 0, 0, &trips, &count);
+		if (code)
+			return code;
+		int64_t low, high;
+		lth_dim_range(infer->dims, trips[0], &low, &high);
+		if (low < INT32_MAX) /* models write "for ever" as a very large count */
+			bound = lth_dim_max(infer->dims, trips[0], lth_dim_const(infer->dims, 0));
+	}
+	if (bound != LTH_DIM_NONE && starts(infer) && runs_to_the_end(infer, body)) {
+		*out = bound;
+		return LTH_OK;
+	}
+	*out = lth_infer_data_dim(infer, "turns",
+				  bound == LTH_DIM_NONE ? bound : lth_dim_upper_bound(infer->dims, bound));
+	return LTH_OK;
+}
+
+static enum lth_code infer_loop(struct lth_infer *infer)
+{
+	lth_region_id body = region_of(infer->node, "body");
+	uint32_t num_carried = infer->node->num_inputs > 2 ? infer->node->num_inputs - 2 : 0;
+	const struct lth_region *region = &infer->graph->regions[body];
+	if (region->num_inputs != num_carried + 2 || region->num_outputs < num_carried + 1 ||
+	    infer->node->num_outputs > region->num_outputs - 1)
+		return lth_infer_reject(infer, "a body that takes and gives what the node does",
+					"%u inputs and %u outputs for %u carried values", region->num_inputs,
+					region->num_outputs, num_carried);
+	struct lth_type *types = lth_arena_array(infer->graph->arena, num_carried + 1, sizeof(*types));
+	struct lth_type counter = lth_type_tensor(infer->graph, LTH_DTYPE_I64, 0, NULL);
+	struct lth_type flag = lth_type_tensor(infer->graph, LTH_DTYPE_BOOL, 0, NULL);
+	if (!types)
+		return lth_infer_unsupported(infer, NULL, "the compile's memory is used up");
+	for (uint32_t i = 0; i < num_carried; i++)
+		types[i] = infer->graph->values[infer->node->inputs[i + 2]].type;
+	set_type(infer, region->inputs[0], &counter);
+	set_type(infer, region->inputs[1], &flag);
+	set_counter(infer, region->inputs[0], lth_infer_data_dim(infer, "turn", LTH_DIM_NONE));
+	enum lth_code code = infer_body(infer, body, 2, 1, num_carried, types);
+	lth_dim turns = LTH_DIM_NONE;
+	if (!code)
+		code = count_turns(infer, body, &turns);
+	for (uint32_t k = 0; k < infer->node->num_outputs && !code; k++) {
+		if (k < num_carried) {
+			code = lth_infer_output(infer, k, types[k].dtype, types[k].rank, types[k].dims);
+			continue;
+		}
+		struct lth_type slice = infer->graph->values[infer->graph->regions[body].outputs[k + 1]].type;
+		lth_dim dims[LTH_MAX_RANK] = {turns};
+		if (slice.kind != LTH_TYPE_TENSOR || slice.rank + 1 > LTH_MAX_RANK)
+			return lth_infer_unsupported(infer, NULL, "output %u collects something else than tensors", k);
+		memcpy(dims + 1, slice.dims, slice.rank * sizeof(*dims));
+		code = lth_infer_output(infer, k, slice.dtype, slice.rank + 1, dims);
+	}
+	return code;
+}
+
+const struct lth_op_impl lth_impl_loop = {.infer = infer_loop};
+
+/* ---- Scan ---- */
+
+static int64_t list_entry(const struct lth_node *node, const char *name, uint32_t index)
+{
+	const int64_t *list;
+	uint32_t count;
+	return lth_node_ints(node, name, &list, &count) && index < count ? list[index] : 0;
+}
+
+static enum lth_code infer_scan(struct lth_infer *infer)
+{
+	lth_region_id body = region_of(infer->node, "body");
+	int64_t scanned = lth_op_int(infer->node, "num_scan_inputs");
+	uint32_t inputs = infer->node->num_inputs;
+	const struct lth_region *region = &infer->graph->regions[body];
+	if (scanned < 1 || scanned > inputs || region->num_inputs != inputs)
+		return lth_infer_reject(infer, "at least one scanned input, and a body that takes them all",
+					"num_scan_inputs %lld of %u inputs, %u in the body", (long long)scanned, inputs,
+					region->num_inputs);
+	uint32_t states = inputs - (uint32_t)scanned;
+	if (region->num_outputs < states || infer->node->num_outputs > region->num_outputs)
+		return lth_infer_reject(infer, "a body that gives back its states", "%u outputs for %u states",
+					region->num_outputs, states);
+	struct lth_type *types = lth_arena_array(infer->graph->arena, inputs + 1, sizeof(*types));
+	lth_dim length = LTH_DIM_NONE;
+	if (!types)
+		return lth_infer_unsupported(infer, NULL, "the compile's memory is used up");
+	lth_infer_data_dim(infer, "turn", LTH_DIM_NONE);
+	for (uint32_t i = 0; i < inputs; i++) {
+		types[i] = infer->graph->values[infer->node->inputs[i]].type;
+		if (i < states)
+			continue;
+		uint32_t axis;
+		enum lth_code code = lth_infer_axis(infer, list_entry(infer->node, "scan_input_axes", i - states),
+						    types[i].rank, &axis);
+		if (!code && length != LTH_DIM_NONE)
+			code = lth_infer_require(infer, LTH_REL_EQ, types[i].dims[axis], length, "scanned inputs of one length");
+		if (code)
+			return code;
+		length = length == LTH_DIM_NONE ? types[i].dims[axis] : length;
+		lth_dim dims[LTH_MAX_RANK];
+		memcpy(dims, types[i].dims, axis * sizeof(*dims));
+		memcpy(dims + axis, types[i].dims + axis + 1, (types[i].rank - axis - 1) * sizeof(*dims));
+		struct lth_type slice = lth_type_tensor(infer->graph, types[i].dtype, types[i].rank - 1, dims);
+		set_type(infer, infer->graph->regions[body].inputs[i], &slice);
+	}
+	enum lth_code code = infer_body(infer, body, 0, 0, states, types);
+	for (uint32_t k = 0; k < infer->node->num_outputs && !code; k++) {
+		if (k < states) {
+			code = lth_infer_output(infer, k, types[k].dtype, types[k].rank, types[k].dims);
+			continue;
+		}
+		struct lth_type slice = infer->graph->values[infer->graph->regions[body].outputs[k]].type;
+		lth_dim dims[LTH_MAX_RANK];
+		uint32_t axis;
+		if (slice.rank + 1 > LTH_MAX_RANK)
+			return lth_infer_unsupported(infer, NULL, "output %u of rank %u", k, slice.rank + 1);
+		code = lth_infer_axis(infer, list_entry(infer->node, "scan_output_axes", k - states), slice.rank + 1, &axis);
+		if (code)
+			return code;
+		memcpy(dims, slice.dims, axis * sizeof(*dims));
+		dims[axis] = length;
+		memcpy(dims + axis + 1, slice.dims + axis, (slice.rank - axis) * sizeof(*dims));
+		code = lth_infer_output(infer, k, slice.dtype, slice.rank + 1, dims);
+	}
+	return code;
+}
+
+const struct lth_op_impl lth_impl_scan = {.infer = infer_scan};
