@@ -5,6 +5,7 @@ noinst_LIBRARIES += %D%/libmemory.a
 	%D%/figures.c \
 	%D%/lifetimes.c \
 	%D%/manifest.c %D%/manifest.h \
+	%D%/manifest_builtin.c \
 	%D%/manifest_control.c \
 	%D%/manifest_storage.c \
 	%D%/memory.h \

@@ -121,6 +121,8 @@ enum lth_code lth_build_region(struct lth_builder *builder, lth_region_id region
 		}
 		if (code != LTH_OK)
 			return code;
+		for (uint32_t k = 0; k < step->num_outputs; k++)
+			lth_build_binds(builder, step->outputs[k]);
 	}
 	return LTH_OK;
 }
@@ -149,6 +151,14 @@ static bool is_whole(struct lth_builder *builder, lth_value_id value)
 	return true;
 }
 
+static bool depends_on_data(const struct lth_graph *graph, const struct lth_type *type)
+{
+	for (uint32_t axis = 0; axis < type->rank; axis++)
+		if (lth_dim_depends_on_data(graph->dims, type->dims[axis]))
+			return true;
+	return false;
+}
+
 /* Which bases are the caller's output buffers: those defined in the main region that an output shows whole. */
 static void choose_outputs(struct lth_builder *builder)
 {
@@ -159,6 +169,8 @@ static void choose_outputs(struct lth_builder *builder)
 		const struct lth_value *value = &graph->values[base];
 		if (value->def != LTH_DEF_NODE || graph->nodes[value->def_id].region != 0)
 			continue;
+		if (depends_on_data(graph, &value->type))
+			continue; /* its size is not known before the run */
 		if (is_whole(builder, main->outputs[i]) && builder->output_of[base] == LTH_NONE)
 			builder->output_of[base] = i;
 	}
@@ -213,6 +225,8 @@ enum lth_code lth_manifest_alloc(const struct lth_manifest *input, struct lth_ar
 	for (uint32_t i = 0; i < main->num_inputs; i++)
 		lth_program_input(builder.program, graph->values[main->inputs[i]].name,
 				  lth_build_tensor(&builder, main->inputs[i]));
+	for (uint32_t i = 0; i < main->num_inputs; i++)
+		lth_build_binds(&builder, main->inputs[i]);
 	lth_build_guards(&builder, NULL);
 	code = lth_build_region(&builder, 0);
 	if (code != LTH_OK)
@@ -222,6 +236,9 @@ enum lth_code lth_manifest_alloc(const struct lth_manifest *input, struct lth_ar
 	lth_program_instr(builder.program, &end);
 	if (!lth_arena_ok(arena))
 		goto exhausted;
+	code = lth_program_link_blocks(builder.program, diag);
+	if (code != LTH_OK)
+		return code;
 	builder.program->constants_bytes = (uint64_t)constants.bytes;
 	*out_program = builder.program;
 	*out_constants = constants;

@@ -35,6 +35,8 @@ enum lth_code lth_build_symbols(struct lth_builder *builder);
 enum lth_code lth_build_region(struct lth_builder *builder, lth_region_id region);
 enum lth_code lth_build_control(struct lth_builder *builder, const struct lth_node *node);
 enum lth_code lth_build_builtin(struct lth_builder *builder, const struct lth_step *step);
+/* BINDs of the data symbols that the value's elements are. manifest_builtin.c */
+void lth_build_binds(struct lth_builder *builder, lth_value_id value);
 void lth_build_guards(struct lth_builder *builder, const char *node);
 
 #endif
