@@ -220,6 +220,8 @@ enum lth_code lth_alias_views(struct lth_graph *graph, const struct lth_op *conc
 		for (uint32_t i = 0; i < graph->regions[region].num_nodes; i++) {
 			lth_node_id id = graph->regions[region].nodes[i];
 			const struct lth_node node = graph->nodes[id];
+			if (!node.deleted && node.op->kind == LTH_OP_CONTROL)
+				lth_control_windows(graph, accesses, &node);
 			if (!alone(&a, &node) || node.op->kind != LTH_OP_INJECTIVE || node.op == concat ||
 			    !(node.op->flags & LTH_OPF_VIEW))
 				continue;

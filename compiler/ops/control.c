@@ -61,9 +61,41 @@ static enum lth_code join(struct lth_infer *infer, uint32_t output, const struct
 	return lth_infer_output(infer, output, a->dtype, a->rank, dims);
 }
 
+/* With a condition that is known only the branch taken counts: the other may not even fit (exporters write Squeeze so). */
+static bool known_condition(const struct lth_infer *infer, bool *out)
+{
+	const struct lth_contents *contents = lth_value_contents(infer->graph, infer->node->inputs[0]);
+	int64_t value;
+	if (!contents || !contents->dims || contents->count != 1 ||
+	    !lth_dim_is_const(infer->dims, contents->dims[0], &value))
+		return false;
+	*out = value != 0;
+	return true;
+}
+
+static enum lth_code infer_taken(struct lth_infer *infer, lth_region_id arm)
+{
+	enum lth_code code = enter(infer, arm);
+	for (uint32_t k = 0; k < infer->node->num_outputs && !code; k++) {
+		const struct lth_region *region = &infer->graph->regions[arm];
+		if (k >= region->num_outputs)
+			return lth_infer_reject(infer, "a result for each output", "%u for %u", region->num_outputs,
+						infer->node->num_outputs);
+		if (infer->node->outputs[k] == LTH_NONE)
+			continue;
+		const struct lth_value *from = &infer->graph->values[region->outputs[k]];
+		infer->graph->values[infer->node->outputs[k]].type = from->type;
+		infer->graph->values[infer->node->outputs[k]].contents = lth_value_contents(infer->graph, region->outputs[k]);
+	}
+	return code;
+}
+
 static enum lth_code infer_if(struct lth_infer *infer)
 {
 	lth_region_id arms[2] = {region_of(infer->node, "then_branch"), region_of(infer->node, "else_branch")};
+	bool taken;
+	if (known_condition(infer, &taken))
+		return infer_taken(infer, arms[taken ? 0 : 1]);
 	enum lth_code code = enter(infer, arms[0]);
 	if (!code)
 		code = enter(infer, arms[1]);
