@@ -40,14 +40,14 @@ static enum lth_code plan_text(struct lth_variant *build, struct lth_buf *out)
 	const struct lth_program *program = build->program;
 	enum lth_code code = LTH_OUT_OF_MEMORY;
 	int64_t *symbols = calloc(program->num_symbols + 1, sizeof(*symbols));
-	int64_t *values = calloc(program->num_exprs + 1, sizeof(*values));
+	int64_t *sizes = calloc(program->num_storages + 1, sizeof(*sizes));
 	int64_t *offsets = calloc(program->num_storages + 1, sizeof(*offsets));
-	if (!symbols || !values || !offsets) {
+	if (!symbols || !sizes || !offsets) {
 		lth_diag_fail(build->diag, code, "plan", NULL, NULL, "no memory");
 		goto done;
 	}
 	lth_symbols_at_hint(program, symbols);
-	code = lth_program_eval(program, symbols, NULL, values, NULL, build->diag);
+	code = lth_storage_sizes(program, symbols, sizes, build->diag);
 	if (code == LTH_OK)
 		code = lth_memory_offsets(program, symbols, offsets, build->diag);
 	if (code != LTH_OK)
@@ -55,13 +55,13 @@ static enum lth_code plan_text(struct lth_variant *build, struct lth_buf *out)
 	lth_buf_puts(out, "id,lower,upper,size,alignment,offset\n");
 	for (uint32_t i = 0; i < program->num_storages; i++) {
 		const struct lth_storage *s = &program->storages[i];
-		if (s->kind == LTH_STORAGE_ARENA && s->last > s->first)
+		if (lth_storage_planned(s))
 			lth_buf_printf(out, "%u,%u,%u,%lld,%lld,%lld\n", i, s->first, s->last,
-				       (long long)values[s->size], (long long)s->alignment, (long long)offsets[i]);
+				       (long long)sizes[i], (long long)s->alignment, (long long)offsets[i]);
 	}
 done:
 	free(symbols);
-	free(values);
+	free(sizes);
 	free(offsets);
 	return code;
 }

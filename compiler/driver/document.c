@@ -91,16 +91,16 @@ static json_t *at_peak(const struct lth_program *program, const int64_t *symbols
 	struct lth_memory_figures figures;
 	struct lth_diag ignored = {0};
 	json_t *out = json_array();
-	int64_t *values = calloc(program->num_exprs + 1, sizeof(*values));
-	if (values && lth_memory_figures(program, symbols, &figures, &ignored) == LTH_OK &&
-	    lth_program_eval(program, symbols, NULL, values, NULL, &ignored) == LTH_OK)
+	int64_t *sizes = calloc(program->num_storages + 1, sizeof(*sizes));
+	if (sizes && lth_memory_figures(program, symbols, &figures, &ignored) == LTH_OK &&
+	    lth_storage_sizes(program, symbols, sizes, &ignored) == LTH_OK)
 		for (uint32_t i = 0; i < program->num_storages; i++) {
 			const struct lth_storage *s = &program->storages[i];
 			if (s->kind == LTH_STORAGE_ARENA && s->first <= figures.peak_instr && figures.peak_instr < s->last)
 				json_array_append_new(out, json_pack("{s:s?, s:I}", "tensor", s->name, "bytes",
-								     (json_int_t)values[s->size]));
+								     (json_int_t)sizes[i]));
 		}
-	free(values);
+	free(sizes);
 	return out;
 }
 
@@ -133,6 +133,11 @@ static json_t *memory_part(const struct lth_variant *build)
 				peak);
 	if (json_is_integer(arena) && live > 0)
 		json_object_set_new(out, "gap", json_real((double)json_integer_value(arena) / (double)live - 1));
+	if (build->memory_report.shapes > 1)
+		json_object_set_new(out, "sampled", json_pack("{s:i, s:f, s:f}", "shapes", (int)build->memory_report.shapes,
+							      "mean_arena_over_bound", build->memory_report.mean_ratio,
+							      "worst_arena_over_bound",
+							      build->memory_report.worst_ratio));
 	if (build->measured)
 		json_object_set(out, "allocations_per_run", json_object_get(build->measured, "allocations_per_run"));
 	json_decref(hint);

@@ -107,5 +107,5 @@ enum lth_code lth_variant_memory(struct lth_variant *build)
 		record->live_bound_after = after.live_bound;
 		record->arena_after = after.arena;
 	}
-	return LTH_OK;
+	return lth_memory_check_budget(build->program, &build->memory_options, build->constants.bytes, build->diag);
 }

@@ -84,6 +84,8 @@ enum lth_code lth_variant_resolve(struct lth_variant *build)
 	memory->seed = (uint64_t)lth_variant_int(build, LTH_OPTION_ID_SEED);
 	memory->time_limit_ms = lth_variant_int(build, LTH_OPTION_ID_TIME_LIMIT);
 	memory->budget_bytes = lth_variant_int(build, LTH_OPTION_ID_BUDGET);
+	memory->budget_total_bytes = lth_variant_int(build, LTH_OPTION_ID_BUDGET_TOTAL);
+	memory->check = build->verify;
 	memory->alignment = lth_variant_int(build, LTH_OPTION_ID_ALIGNMENT);
 	if (memory->alignment & (memory->alignment - 1))
 		return lth_diag_fail(build->diag, LTH_INVALID_OPTION, "memory.alignment", "a power of two", NULL,

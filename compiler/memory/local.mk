@@ -2,6 +2,7 @@
 noinst_LIBRARIES += %D%/libmemory.a
 %C%_libmemory_a_SOURCES = \
 	%D%/alias.c \
+	%D%/budget.c \
 	%D%/figures.c \
 	%D%/lifetimes.c \
 	%D%/manifest.c %D%/manifest.h \
@@ -9,6 +10,8 @@ noinst_LIBRARIES += %D%/libmemory.a
 	%D%/manifest_control.c \
 	%D%/manifest_storage.c \
 	%D%/memory.h \
+	%D%/plan_box.c %D%/plan_box.h \
 	%D%/plan_program.c \
-	%D%/reuse.c
+	%D%/reuse.c \
+	%D%/shapes.c
 include compiler/memory/plan/local.mk

@@ -75,33 +75,61 @@ LTH_MUST_CHECK enum lth_code lth_reuse_in_place(struct lth_program *program, str
 LTH_MUST_CHECK enum lth_code lth_manifest_lifetimes(struct lth_program *program, struct lth_diag *diag);
 void lth_lifetimes_to_the_end(struct lth_program *program);
 
-/* MemoryPlan: orientations for the ARENA storages. plan_program.c */
+/* MemoryPlan: offsets or orientations for the ARENA storages. plan_program.c */
 struct lth_memory_options {
 	enum lth_plan_strategy strategy;
-	int64_t effort, time_limit_ms, budget_bytes, alignment;
+	int64_t effort, time_limit_ms, budget_bytes, budget_total_bytes, alignment;
 	uint64_t seed;
+	bool check; /* run the plan checker at every sampled shape */
 };
 struct lth_memory_report {
-	const char *certificate; /* arena-owned */
-	int64_t nodes;
+	const char *certificate; /* arena-owned; at the hint */
+	int64_t nodes;           /* search nodes of all plans */
 	bool cut_short;
+	/* Of a plan for a box: arena over live bound at the sampled shapes. */
+	uint32_t shapes;
+	double mean_ratio, worst_ratio;
 };
 LTH_MUST_CHECK enum lth_code lth_memory_plan(struct lth_program *program, const struct lth_memory_options *options,
 					     struct lth_memory_report *out, struct lth_diag *diag);
 
-/* Figures of a program at given symbol values (by symbol id; NULL: hints). -1 where a size is not known. figures.c */
+/* Do the plan, and the whole with constants, inputs and outputs, keep to the budgets at the top of the box (at the hint
+ * where it has none)? LTH_BUDGET_UNREACHABLE tells the least reached, the bound, and who is alive at the peak.
+ * budget.c */
+LTH_MUST_CHECK enum lth_code lth_memory_check_budget(const struct lth_program *program,
+						     const struct lth_memory_options *options, int64_t constants_bytes,
+						     struct lth_diag *diag);
+/* The arena that both budgets leave, INT64_MAX without one, and where: the symbols of that shape in `out_symbols`. A
+ * negative one: the rest alone is more. */
+LTH_MUST_CHECK enum lth_code lth_memory_arena_budget(const struct lth_program *program,
+						     const struct lth_memory_options *options, int64_t constants_bytes,
+						     int64_t *out_symbols, int64_t *out_bytes, struct lth_diag *diag);
+
+/* Figures of a program at given symbol values, by symbol id. figures.c */
 struct lth_memory_figures {
-	int64_t naive_bytes, live_bound_bytes, arena_bytes, io_bytes;
+	int64_t naive_bytes, live_bound_bytes, io_bytes;
+	int64_t arena_bytes; /* -1 without a plan */
 	uint32_t num_storages;
 	uint32_t peak_instr; /* at which the live bound is reached */
 };
 LTH_MUST_CHECK enum lth_code lth_memory_figures(const struct lth_program *program, const int64_t *symbols,
 						struct lth_memory_figures *out, struct lth_diag *diag);
+/* Has it a place in the arena? */
+bool lth_storage_planned(const struct lth_storage *storage);
+/* Bytes of each storage, as its expression says; -1 where only the run decides. */
+LTH_MUST_CHECK enum lth_code lth_storage_sizes(const struct lth_program *program, const int64_t *symbols,
+					       int64_t *out_sizes, struct lth_diag *diag);
 /* Offsets of the ARENA storages in the best orientation at these symbol values, by storage; -1 for others. */
 LTH_MUST_CHECK enum lth_code lth_memory_offsets(const struct lth_program *program, const int64_t *symbols,
 						int64_t *out_offsets, struct lth_diag *diag);
-/* Symbol values at the hints, and at the top of the box; false when a symbol is unbounded. Arrays of num_symbols. */
+
+/* Symbol values, arrays of num_symbols. shapes.c
+ * At the hints, and at the top of the box; false when a symbol is unbounded. */
 void lth_symbols_at_hint(const struct lth_program *program, int64_t *out);
 bool lth_symbols_at_top(const struct lth_program *program, int64_t *out);
+/* Sample `number` of a fixed sequence: 0 the hint, 1 the top, 2 the bottom, 3 the middle, 4 and 5 corners between, then
+ * random ones. A symbol without a top is sampled up to some times its hint. */
+enum { LTH_NAMED_SAMPLES = 6 };
+void lth_symbols_sample(const struct lth_program *program, uint64_t number, int64_t *out);
 
 #endif

@@ -1,338 +1,256 @@
-/* MemoryPlan on a program: offsets for its ARENA storages.
+/* MemoryPlan on a program: a place in the arena for its ARENA storages.
  *
- * A program of fixed sizes gets one orientation with fixed offsets. A symbolic one is planned at a few sample shapes (the
- * hint, corners and middle of the box); of each plan only the order is kept: which storage lies below which among those
- * that live together. MEMORY.md tells why this is safe at every shape. Two storages that touch nowhere in between need
- * no edge of their own, so the edges are the neighbours at each step: their paths order everything else.
- * Thread rule: as the program's. */
+ * A program of fixed sizes gets one orientation with fixed offsets. One whose sizes depend on symbols is planned for the
+ * box that they span (plan_box.h): of plans at sampled shapes only the order is kept, which storage lies below which.
+ * MEMORY.md tells why this is safe at every shape. Thread rule: as the program's. */
 #include "compiler/memory/memory.h"
 
-#include "compiler/memory/plan/plan.h"
+#include "compiler/memory/plan_box.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_SAMPLES = 8 };
+/* Sampled shapes, and sizes kept of all of them. */
+enum { MAX_SAMPLES = 96, MAX_SIZES = 1 << 22 };
 
 struct planner {
 	struct lth_program *program;
 	const struct lth_memory_options *options;
 	struct lth_diag *diag;
-	uint32_t *ids;             /* storages in the plan */
+	uint32_t *ids; /* storages in the plan */
 	struct lth_buffer *buffers;
 	uint32_t count;
-	bool fixed;                /* no size depends on a symbol */
-	int64_t *values, *symbols;
+	bool fixed;     /* no size depends on a symbol */
+	int64_t *sizes; /* rows of `count`, one a shape */
+	uint32_t num_rows;
+	int64_t *symbols, *all_sizes; /* scratch */
 };
 
-static bool planned(const struct lth_storage *storage)
+static enum lth_code no_memory(struct lth_diag *diag)
 {
-	return storage->kind == LTH_STORAGE_ARENA && storage->last > storage->first;
+	return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "MemoryPlan", NULL, NULL, "no memory for the plan");
 }
 
-/* Sizes at the symbol values in `symbols`. */
-static enum lth_code set_sizes(struct planner *p)
+static void find_storages(struct planner *p)
 {
-	enum lth_code code = lth_program_eval(p->program, p->symbols, NULL, p->values, NULL, p->diag);
-	for (uint32_t i = 0; i < p->count && code == LTH_OK; i++) {
-		const struct lth_storage *storage = &p->program->storages[p->ids[i]];
-		p->buffers[i] = (struct lth_buffer){.lower = storage->first,
-						    .upper = storage->last,
-						    .size = p->values[storage->size],
-						    .alignment = storage->alignment,
-						    .fixed_offset = -1};
+	const struct lth_program *program = p->program;
+	p->fixed = true;
+	for (uint32_t i = 0; i < program->num_storages; i++) {
+		const struct lth_storage *storage = &program->storages[i];
+		if (!lth_storage_planned(storage))
+			continue;
+		p->buffers[p->count] = (struct lth_buffer){.lower = storage->first,
+							   .upper = storage->last,
+							   .alignment = storage->alignment,
+							   .fixed_offset = -1};
+		p->ids[p->count++] = i;
+		p->fixed &= program->exprs[storage->size].op == LTH_EXPR_CONST;
 	}
+}
+
+/* Sizes at the sampled shapes. A corner may overflow where the hint does not: such a shape is left out. */
+static enum lth_code sample(struct planner *p)
+{
+	uint32_t rows = p->fixed ? 1 : MAX_SAMPLES;
+	if ((size_t)rows * p->count > MAX_SIZES)
+		rows = MAX_SIZES / p->count > LTH_NAMED_SAMPLES ? MAX_SIZES / p->count : LTH_NAMED_SAMPLES;
+	p->sizes = calloc((size_t)rows * p->count + 1, sizeof(*p->sizes));
+	if (!p->sizes)
+		return no_memory(p->diag);
+	for (uint32_t number = 0; number < rows; number++) {
+		struct lth_diag ignored = {0};
+		lth_symbols_sample(p->program, number, p->symbols);
+		enum lth_code code = lth_storage_sizes(p->program, p->symbols, p->all_sizes,
+						       number == 0 ? p->diag : &ignored);
+		if (code != LTH_OK && number == 0)
+			return code;
+		int64_t *row = p->sizes + (size_t)p->num_rows * p->count;
+		for (uint32_t i = 0; i < p->count && code == LTH_OK; i++) {
+			row[i] = p->all_sizes[p->ids[i]];
+			code = row[i] < 0 ? LTH_RUNTIME_ERROR : LTH_OK;
+		}
+		p->num_rows += code == LTH_OK;
+	}
+	return p->num_rows ? LTH_OK
+			   : lth_diag_fail(p->diag, LTH_INVALID_OPTION, "dims", "hints at which sizes are 0 or more",
+					   NULL, "a storage of negative size at the hint");
+}
+
+static struct lth_plan_options plan_options(const struct planner *p)
+{
+	return (struct lth_plan_options){.strategy = p->options->strategy,
+					 .capacity = 0,
+					 .effort = p->options->effort,
+					 .seed = p->options->seed,
+					 .time_limit_ms = p->options->time_limit_ms};
+}
+
+/* Appends an orientation; with `offsets` (by buffer), one of fixed places and no edges. */
+static enum lth_code append(struct planner *p, const struct lth_orient *orient, const int64_t *offsets)
+{
+	uint32_t *storages = calloc(orient->count + 1, sizeof(*storages));
+	uint32_t *no_edges = calloc(orient->count + 1, sizeof(*no_edges));
+	int64_t *base = calloc(orient->count + 1, sizeof(*base));
+	enum lth_code code = storages && no_edges && base ? LTH_OK : no_memory(p->diag);
+	for (uint32_t i = 0; i < orient->count && code == LTH_OK; i++) {
+		storages[i] = p->ids[orient->buffers[i]];
+		base[i] = offsets ? offsets[orient->buffers[i]] : 0;
+	}
+	struct lth_orientation made = {.num_storages = orient->count,
+				       .num_edges = offsets ? 0 : orient->num_edges,
+				       .storages = storages,
+				       .base = base,
+				       .edges = offsets ? no_edges : orient->edges,
+				       .below = orient->below};
+	if (code == LTH_OK && lth_program_orientation(p->program, &made) == LTH_NONE)
+		code = no_memory(p->diag);
+	free(storages);
+	free(no_edges);
+	free(base);
 	return code;
 }
 
-/* --- the order of a plan */
-struct entry {
-	int64_t offset;
-	uint32_t index;
-};
-
-static int by_offset(const void *a, const void *b)
+static enum lth_code plan_fixed(struct planner *p, struct lth_memory_report *report)
 {
-	const struct entry *x = a, *y = b;
-	if (x->offset != y->offset)
-		return x->offset < y->offset ? -1 : 1;
-	return x->index < y->index ? -1 : x->index > y->index;
-}
-
-struct event {
-	int64_t step;
-	bool begins;
-	uint32_t rank; /* position in the order of offsets */
-};
-
-static int by_step(const void *a, const void *b)
-{
-	const struct event *x = a, *y = b;
-	if (x->step != y->step)
-		return x->step < y->step ? -1 : 1;
-	if (x->begins != y->begins)
-		return x->begins ? 1 : -1;
-	return x->rank < y->rank ? -1 : x->rank > y->rank;
-}
-
-struct edge {
-	uint32_t above, below; /* ranks */
-};
-
-static int by_above(const void *a, const void *b)
-{
-	const struct edge *x = a, *y = b;
-	if (x->above != y->above)
-		return x->above < y->above ? -1 : 1;
-	return x->below < y->below ? -1 : x->below > y->below;
-}
-
-/* Sweeps over the steps with the live storages in the order of their offsets; records each pair that becomes
- * neighbours. `edges` has room for 3 a storage. */
-static uint32_t neighbours(const struct event *events, uint32_t num_events, uint32_t *live, struct edge *edges)
-{
-	uint32_t num_live = 0, num_edges = 0;
-	for (uint32_t e = 0; e < num_events; e++) {
-		uint32_t low = 0, high = num_live, rank = events[e].rank;
-		while (low < high) {
-			uint32_t middle = (low + high) / 2;
-			if (live[middle] < rank)
-				low = middle + 1;
-			else
-				high = middle;
-		}
-		if (events[e].begins) {
-			memmove(live + low + 1, live + low, (num_live - low) * sizeof(*live));
-			live[low] = rank;
-			num_live++;
-			if (low > 0)
-				edges[num_edges++] = (struct edge){rank, live[low - 1]};
-			if (low + 1 < num_live)
-				edges[num_edges++] = (struct edge){live[low + 1], rank};
-		} else {
-			memmove(live + low, live + low + 1, (num_live - low - 1) * sizeof(*live));
-			num_live--;
-			if (low > 0 && low < num_live)
-				edges[num_edges++] = (struct edge){live[low], live[low - 1]};
-		}
-	}
-	qsort(edges, num_edges, sizeof(*edges), by_above);
-	uint32_t unique = 0;
-	for (uint32_t i = 0; i < num_edges; i++)
-		if (i == 0 || by_above(&edges[i], &edges[i - 1]) != 0)
-			edges[unique++] = edges[i];
-	return unique;
-}
-
-static bool build_orientation(struct planner *p, const int64_t *offsets, struct lth_orientation *out)
-{
-	struct lth_arena *arena = p->program->arena;
-	uint32_t n = p->count;
-	uint32_t *storages = lth_arena_array(arena, n + 1, sizeof(*storages));
-	int64_t *base = lth_arena_array(arena, n + 1, sizeof(*base));
-	uint32_t *starts = lth_arena_array(arena, n + 1, sizeof(*starts));
-	struct entry *order = calloc(n + 1, sizeof(*order));
-	struct event *events = calloc(2 * (size_t)n + 1, sizeof(*events));
-	struct edge *edges = calloc(3 * (size_t)n + 1, sizeof(*edges));
-	uint32_t *live = calloc(n + 2, sizeof(*live)), *below = NULL, num_edges = 0;
-	bool ok = storages && base && starts && order && events && edges && live;
-	for (uint32_t i = 0; ok && i < n; i++)
-		order[i] = (struct entry){offsets[i], i};
-	if (ok)
-		qsort(order, n, sizeof(*order), by_offset);
-	for (uint32_t rank = 0; ok && rank < n; rank++) {
-		const struct lth_buffer *buffer = &p->buffers[order[rank].index];
-		storages[rank] = p->ids[order[rank].index];
-		base[rank] = p->fixed ? order[rank].offset : 0;
-		events[2 * rank] = (struct event){buffer->lower, true, rank};
-		events[2 * rank + 1] = (struct event){buffer->upper, false, rank};
-	}
-	if (ok && !p->fixed) {
-		qsort(events, 2 * (size_t)n, sizeof(*events), by_step);
-		num_edges = neighbours(events, 2 * n, live, edges);
-	}
-	if (ok)
-		below = lth_arena_array(arena, num_edges + 1, sizeof(*below));
-	ok = ok && below;
-	for (uint32_t rank = 0, e = 0; ok && rank <= n; rank++) {
-		starts[rank] = e;
-		for (; rank < n && e < num_edges && edges[e].above == rank; e++)
-			below[e] = edges[e].below;
-	}
-	if (ok)
-		*out = (struct lth_orientation){.num_storages = n,
-						.num_edges = num_edges,
-						.storages = storages,
-						.base = base,
-						.edges = starts,
-						.below = below};
-	free(order);
-	free(events);
-	free(edges);
-	free(live);
-	return ok;
-}
-
-/* --- sample shapes: sample k of a symbol's range */
-static void sample_symbols(struct planner *p, unsigned sample)
-{
-	for (uint32_t i = 0; i < p->program->num_symbols; i++) {
-		const struct lth_symbol *s = &p->program->symbols[i];
-		int64_t top = s->max == INT64_MAX ? (s->hint > INT64_MAX / 64 ? s->hint : s->hint * 16) : s->max;
-		int64_t low = s->min > 0 ? s->min : 1, value = s->hint;
-		int64_t middle = low + (top - low) / 2;
-		bool odd = i & 1;
-		if (sample == 1)
-			value = top;
-		else if (sample == 2)
-			value = low;
-		else if (sample == 3)
-			value = middle;
-		else if (sample == 4)
-			value = odd ? top : low;
-		else if (sample == 5)
-			value = odd ? low : top;
-		value = value / s->multiple * s->multiple;
-		value = value < s->min ? (s->min + s->multiple - 1) / s->multiple * s->multiple : value;
-		p->symbols[i] = value;
-	}
-}
-
-static enum lth_code plan_sample(struct planner *p, struct lth_memory_report *report)
-{
-	struct lth_plan_options options = {.strategy = p->options->strategy,
-					   .effort = p->options->effort,
-					   .seed = p->options->seed,
-					   .time_limit_ms = p->options->time_limit_ms};
-	struct lth_plan_result result;
+	struct lth_plan_options options = plan_options(p);
+	struct lth_plan_result result = {0};
+	struct lth_orient orient = {0};
+	for (uint32_t i = 0; i < p->count; i++)
+		p->buffers[i].size = p->sizes[i];
 	enum lth_code code = lth_plan(p->buffers, p->count, &options, &result, p->diag);
-	if (code != LTH_OK)
-		return code;
-	struct lth_orientation *list = lth_arena_grow(p->program->arena, p->program->orientations,
-						      &p->program->cap_orientations, p->program->num_orientations + 1,
-						      sizeof(*list));
-	if (list && build_orientation(p, result.offsets, &list[p->program->num_orientations])) {
-		p->program->orientations = list;
-		p->program->num_orientations++;
-	} else {
-		code = lth_diag_fail(p->diag, LTH_OUT_OF_MEMORY, "MemoryPlan", NULL, NULL, "no memory for the plan");
-	}
-	report->nodes += result.nodes;
-	report->cut_short |= result.cut_short;
-	if (!report->certificate)
+	if (code == LTH_OK)
+		code = lth_orient_build(p->buffers, result.offsets, p->count, &orient, p->diag);
+	if (code == LTH_OK)
+		code = append(p, &orient, result.offsets);
+	if (code == LTH_OK) {
+		report->nodes = result.nodes;
+		report->cut_short = result.cut_short;
 		report->certificate = lth_arena_strdup(p->program->arena, result.certificate_text);
+		report->shapes = 1;
+		report->mean_ratio = report->worst_ratio =
+			result.live_bound_bytes ? (double)result.height / (double)result.live_bound_bytes : 1;
+	}
+	lth_orient_free(&orient);
 	lth_plan_result_free(&result);
 	return code;
 }
 
-/* Arena of orientation k alone, at the shape in `symbols`; -1 on failure. */
-static int64_t height_alone(struct planner *p, uint32_t k)
+static enum lth_code plan_box(struct planner *p, struct lth_memory_report *report)
 {
-	struct lth_program one = *p->program;
-	struct lth_memory_figures figures;
-	struct lth_diag ignored = {0};
-	one.orientations = &p->program->orientations[k];
-	one.num_orientations = 1;
-	if (lth_memory_figures(&one, p->symbols, &figures, &ignored) != LTH_OK)
-		return -1;
-	return figures.arena_bytes;
+	struct lth_plan_options options = plan_options(p);
+	struct lth_box box = {.buffers = p->buffers, .count = p->count, .sizes = p->sizes, .num_rows = p->num_rows};
+	struct lth_box_plan plan = {0};
+	enum lth_code code = lth_box_plan(&box, &options, &plan, p->diag);
+	if (code != LTH_OK)
+		return code;
+	for (uint32_t k = 0; k < plan.set.count && code == LTH_OK; k++)
+		code = append(p, &plan.set.orients[k], NULL);
+	*report = (struct lth_memory_report){
+		.certificate = lth_arena_strdup(p->program->arena, plan.hint.certificate_text),
+		.nodes = plan.nodes,
+		.cut_short = plan.cut_short,
+		.shapes = p->num_rows,
+		.mean_ratio = plan.mean_ratio,
+		.worst_ratio = plan.worst_ratio,
+	};
+	lth_box_plan_free(&plan);
+	return code;
 }
 
-/* Keeps the orientations that are the first best at some sample. */
-static void drop_never_best(struct planner *p, unsigned samples)
+/* The independent checker on the offsets that a run would have, at each sampled shape. */
+static enum lth_code check(struct planner *p)
 {
-	bool best[MAX_SAMPLES] = {false};
-	uint32_t n = p->program->num_orientations, kept = 0;
-	for (unsigned sample = 0; sample < samples; sample++) {
-		int64_t least = -1;
-		uint32_t winner = 0;
-		sample_symbols(p, sample);
-		for (uint32_t k = 0; k < n; k++) {
-			int64_t height = height_alone(p, k);
-			if (height >= 0 && (least < 0 || height < least)) {
-				least = height;
-				winner = k;
-			}
+	int64_t *offsets = calloc(p->program->num_storages + 1, sizeof(*offsets));
+	int64_t *places = calloc(p->count + 1, sizeof(*places));
+	enum lth_code code = offsets && places ? LTH_OK : no_memory(p->diag);
+	for (uint32_t number = 0; number < (p->fixed ? 1 : MAX_SAMPLES) && code == LTH_OK; number++) {
+		struct lth_plan_check found;
+		struct lth_diag ignored = {0};
+		lth_symbols_sample(p->program, number, p->symbols);
+		if (lth_storage_sizes(p->program, p->symbols, p->all_sizes, &ignored) != LTH_OK ||
+		    lth_memory_offsets(p->program, p->symbols, offsets, &ignored) != LTH_OK)
+			continue; /* sizes that overflow: no run gets this far */
+		for (uint32_t i = 0; i < p->count; i++) {
+			p->buffers[i].lower = p->program->storages[p->ids[i]].first;
+			p->buffers[i].upper = p->program->storages[p->ids[i]].last;
+			p->buffers[i].size = p->all_sizes[p->ids[i]];
+			places[i] = offsets[p->ids[i]];
 		}
-		best[winner] = true;
+		code = lth_plan_check(p->buffers, places, p->count, &found, p->diag);
+		if (code == LTH_OK && found.num_violations) {
+			const struct lth_plan_violation *v = &found.violations[0];
+			code = lth_diag_fail(p->diag, LTH_INTERNAL, "MemoryPlan", "a plan without violations", NULL,
+					     "%s: storages %u and %u at sample %u, step %lld",
+					     lth_plan_violation_text(v->kind), p->ids[v->first],
+					     v->second == SIZE_MAX ? p->ids[v->first] : p->ids[v->second], number,
+					     (long long)v->step);
+		}
 	}
-	for (uint32_t k = 0; k < n; k++)
-		if (best[k])
-			p->program->orientations[kept++] = p->program->orientations[k];
-	p->program->num_orientations = kept;
+	free(offsets);
+	free(places);
+	return code;
 }
 
-static enum lth_code plan_all(struct planner *p, struct lth_memory_report *report)
+/* In one region nothing may share a byte at any shape, so there every two storages are ordered. The certificate still
+ * compares with the real live ranges. */
+static enum lth_code widen_for_region(struct planner *p, const char **out_certificate)
 {
-	unsigned samples = p->fixed ? 1 : 6;
-	p->program->num_orientations = 0;
-	for (unsigned sample = 0; sample < samples; sample++) {
-		sample_symbols(p, sample);
-		struct lth_diag scratch = {0}, *diag = p->diag;
-		if (sample > 0) /* a corner may overflow where the hint does not: such a sample is left out */
-			p->diag = &scratch;
-		enum lth_code code = set_sizes(p);
-		if (code == LTH_OK)
-			code = plan_sample(p, report);
-		p->diag = diag;
-		if (code != LTH_OK && sample == 0)
-			return code;
+	struct lth_plan_options options = plan_options(p);
+	struct lth_plan_result result = {0};
+	for (uint32_t i = 0; i < p->count; i++)
+		p->buffers[i].size = p->sizes[i];
+	enum lth_code code = lth_plan(p->buffers, p->count, &options, &result, p->diag);
+	if (code != LTH_OK)
+		return code;
+	*out_certificate = lth_arena_strdup(p->program->arena, result.certificate_text);
+	lth_plan_result_free(&result);
+	for (uint32_t i = 0; i < p->count; i++) {
+		p->buffers[i].lower = 0;
+		p->buffers[i].upper = p->program->num_instrs;
 	}
-	if (!p->fixed)
-		drop_never_best(p, samples);
 	return LTH_OK;
 }
 
-/* The budget holds at the top of the box, or at the hint where the box has no top. */
-static enum lth_code check_budget(struct planner *p)
+static enum lth_code plan(struct planner *p, struct lth_memory_report *report)
 {
-	struct lth_memory_figures figures;
-	if (p->options->budget_bytes == 0)
-		return LTH_OK;
-	if (!lth_symbols_at_top(p->program, p->symbols))
-		lth_symbols_at_hint(p->program, p->symbols);
-	enum lth_code code = lth_memory_figures(p->program, p->symbols, &figures, p->diag);
-	if (code != LTH_OK || figures.arena_bytes <= p->options->budget_bytes)
-		return code;
-	char expected[96];
-	snprintf(expected, sizeof(expected), "at most %lld bytes", (long long)p->options->budget_bytes);
-	return lth_diag_fail(p->diag, LTH_BUDGET_UNREACHABLE, "memory.budget_bytes", expected,
-			     "raise the budget or lower the dims",
-			     "an arena of %lld bytes; no plan in this order can take less than %lld",
-			     (long long)figures.arena_bytes, (long long)figures.live_bound_bytes);
+	const char *certificate = NULL;
+	enum lth_code code = sample(p);
+	p->program->num_orientations = 0;
+	if (code == LTH_OK && !p->fixed && p->options->strategy == LTH_PLAN_REGION)
+		code = widen_for_region(p, &certificate);
+	if (code == LTH_OK)
+		code = p->fixed ? plan_fixed(p, report) : plan_box(p, report);
+	if (code == LTH_OK && certificate)
+		report->certificate = certificate;
+	if (code == LTH_OK && p->options->check)
+		code = check(p);
+	return code;
 }
 
 enum lth_code lth_memory_plan(struct lth_program *program, const struct lth_memory_options *options,
 			      struct lth_memory_report *out, struct lth_diag *diag)
 {
-	struct planner p = {.program = program, .options = options, .diag = diag, .fixed = true};
+	struct planner p = {.program = program, .options = options, .diag = diag};
 	struct lth_memory_report report = {0};
 	enum lth_code code = LTH_OUT_OF_MEMORY;
 	p.ids = calloc(program->num_storages + 1, sizeof(*p.ids));
 	p.buffers = calloc(program->num_storages + 1, sizeof(*p.buffers));
-	p.values = calloc(program->num_exprs + 1, sizeof(*p.values));
 	p.symbols = calloc(program->num_symbols + 1, sizeof(*p.symbols));
-	if (!p.ids || !p.buffers || !p.values || !p.symbols) {
-		lth_diag_fail(diag, code, "MemoryPlan", NULL, NULL, "no memory");
-		goto done;
+	p.all_sizes = calloc(program->num_storages + 1, sizeof(*p.all_sizes));
+	if (!p.ids || !p.buffers || !p.symbols || !p.all_sizes) {
+		no_memory(diag);
+	} else {
+		find_storages(&p);
+		code = plan(&p, &report);
 	}
-	for (uint32_t i = 0; i < program->num_storages; i++)
-		if (planned(&program->storages[i])) {
-			p.ids[p.count++] = i;
-			p.fixed &= program->exprs[program->storages[i].size].op == LTH_EXPR_CONST;
-		}
-	code = plan_all(&p, &report);
-	if (code == LTH_OK)
-		code = check_budget(&p);
 	if (code == LTH_OK) {
 		program->certificate = report.certificate;
 		*out = report;
 	}
-done:
 	free(p.ids);
 	free(p.buffers);
-	free(p.values);
+	free(p.sizes);
 	free(p.symbols);
+	free(p.all_sizes);
 	return code;
 }
