@@ -75,7 +75,7 @@ static void pause_ms(long ms)
 	nanosleep(&time, NULL);
 }
 
-/* Waits for the port file, then for a worker. */
+/* Waits for the port file: the daemon listens, and keeps requests until its first worker is there. */
 static enum lth_code wait_until_ready(struct lth_cli *cli, struct lth_cli_local *local)
 {
 	char path[300];

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EDGE = 4, WHOLE = 12, TOP = 5, FEWEST_SCORES = 3 };
+enum { EDGE = 4, WHOLE = 12, TOP = 5, FEWEST_SCORES = 3, MOST_ROWS = 8 };
 
 /* One row along an axis; long ones lose their middle. `at` is the first element's index, `stride` elements apart. */
 static void print_axis(const struct lth_host_tensor *t, uint32_t axis, int64_t at, int64_t stride, int indent,
@@ -34,20 +34,19 @@ static void print_axis(const struct lth_host_tensor *t, uint32_t axis, int64_t a
 	lth_buf_putc(out, ']');
 }
 
-/* Scores: one row of several floats. */
+/* Scores: a vector of several floats, or a few rows of them. */
 static bool is_scores(const struct lth_host_tensor *t, int64_t count)
 {
-	for (uint32_t axis = 0; axis + 1 < t->rank; axis++)
-		if (t->dims[axis] != 1)
-			return false;
-	return t->rank > 0 && count >= FEWEST_SCORES && lth_dtype_class(t->dtype) == LTH_CLASS_FLOAT;
+	int64_t row = t->rank ? t->dims[t->rank - 1] : 0;
+	bool flat = t->rank == 1 || t->rank == 2 || (row > 0 && count == row);
+	return flat && row >= FEWEST_SCORES && count / row <= MOST_ROWS && lth_dtype_class(t->dtype) == LTH_CLASS_FLOAT;
 }
 
-static void print_top(const struct lth_host_tensor *t, int64_t count, struct lth_buf *out)
+static void print_top(const struct lth_host_tensor *t, int64_t begin, int64_t end, struct lth_buf *out)
 {
 	int64_t best[TOP];
 	int found = 0;
-	for (int64_t i = 0; i < count; i++) {
+	for (int64_t i = begin; i < end; i++) {
 		double value = lth_cli_element(t, i);
 		int place = found;
 		while (place > 0 && value > lth_cli_element(t, best[place - 1]))
@@ -59,12 +58,21 @@ static void print_top(const struct lth_host_tensor *t, int64_t count, struct lth
 		memmove(best + place + 1, best + place, (size_t)(found - 1 - place) * sizeof(*best));
 		best[place] = i;
 	}
-	lth_buf_puts(out, "largest:");
 	for (int i = 0; i < found; i++) {
-		lth_buf_printf(out, "%s [%lld] ", i ? "," : "", (long long)best[i]);
+		lth_buf_printf(out, "%s [%lld] ", i ? "," : "", (long long)(best[i] - begin));
 		lth_cli_element_print(t, best[i], out);
 	}
 	lth_buf_putc(out, '\n');
+}
+
+/* The largest values of each row, for people who look at a classifier. */
+static void print_scores(const struct lth_host_tensor *t, int64_t count, struct lth_buf *out)
+{
+	int64_t row = t->dims[t->rank - 1];
+	for (int64_t i = 0; i < count / row; i++) {
+		lth_buf_printf(out, count > row ? "row %lld:" : "largest:", (long long)i);
+		print_top(t, i * row, (i + 1) * row, out);
+	}
 }
 
 /* Least, largest, mean, and what is no number. */
@@ -99,7 +107,7 @@ static void print_text(const char *path, const struct lth_host_tensor *t, struct
 	if (!lth_host_count(t->rank, t->dims, &count))
 		return;
 	if (is_scores(t, count))
-		print_top(t, count, out);
+		print_scores(t, count, out);
 	print_axis(t, 0, 0, count, 0, out);
 	lth_buf_putc(out, '\n');
 	if (count > WHOLE && t->dtype != LTH_DTYPE_STRING && lth_dtype_class(t->dtype) != LTH_CLASS_COMPLEX)
