@@ -327,9 +327,10 @@ bool rig_prepare(struct rig *rig, struct lth_problem *problem, struct lth_operan
 	if (!lth_dim_eval(rig->dims, rig->emit.units, symbols, &rig->units) ||
 	    !lth_dim_eval(rig->dims, rig->emit.scratch_bytes, symbols, &scratch_bytes))
 		abort();
-	char *scratch = lth_arena_alloc(rig->arena, (size_t)scratch_bytes + 64);
+	char *scratch = lth_arena_alloc(rig->arena, (size_t)scratch_bytes + 128);
 	scratch += -(uintptr_t)scratch & 63;
-	memset(scratch, 0xff, (size_t)scratch_bytes);
+	memset(scratch, 0xff, (size_t)scratch_bytes + 64);
+	rig->guard = scratch + scratch_bytes;
 	rig->call = (struct lathe_kernel_call){.pointers = rig->pointers, .ints = rig->values, .scratch = scratch};
 	return true;
 }
@@ -344,6 +345,11 @@ bool rig_run(struct rig *rig, struct lth_problem *problem, struct lth_operand *p
 	int64_t cut = rig_uniform(0, rig->units);
 	rig_call(rig, &rig->call, cut, rig->units);
 	rig_call(rig, &rig->call, 0, cut);
+	for (int i = 0; i < 64; i++)
+		if (rig->guard[i] != (char)0xff) {
+			fprintf(stderr, "the kernel wrote behind its scratch\n");
+			abort();
+		}
 	return true;
 }
 

@@ -35,6 +35,7 @@ struct rig {
 	void *library;          /* the compiled kernel's */
 	lathe_kernel_fn kernel; /* NULL: interpreted */
 	struct lathe_kernel_call call;
+	const char *guard; /* 64 bytes behind the scratch */
 	int64_t units;
 };
 

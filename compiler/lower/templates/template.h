@@ -1,6 +1,6 @@
 /* Templates: operators that write their own loops (matmul, convolution, pooling, recurrent cells, transposition), by
- * the recipes measured in bench/kernels. A template computes finished vectors of the anchor's output and hands each to the group's
- * epilogue, which applies the fused tail and stores; a template never stores an output itself.
+ * recipes measured in bench/kernels. A template computes finished vectors of the anchor's output and hands each to the
+ * group's epilogue, which applies the fused tail and stores; a template never stores an output itself.
  *
  * The caller describes a problem (extents and strides as dimensions, nothing of layouts or nodes), asks
  * lth_template_plan which template takes it and how that wants its constant weights packed, packs them (lth_pack_run),

@@ -439,6 +439,16 @@ static void read_params(struct winograd *w)
 	w->width_value = lth_t_param(emit, lth_dim_const(emit->dims, w->width));
 }
 
+/* Tiles of a block, in whole register tiles: as many as keep V and M in the cache, all blocks alike. */
+static int64_t choose_block(const struct winograd *w, int64_t tiles, int64_t channels)
+{
+	int64_t most = channels <= 64 ? 24 : 48, blocks = (tiles + most - 1) / most;
+	int64_t block = blocks < 1 ? most : (tiles + blocks - 1) / blocks, unit = w->has_full ? w->full.rows : 1;
+	while (w->has_tail && unit % w->tail.rows != 0)
+		unit += w->has_full ? w->full.rows : 1;
+	return (block + unit - 1) / unit * unit;
+}
+
 void lth_winograd_emit(struct lth_emit *emit, const struct lth_problem *problem, const struct lth_template_plan *plan)
 {
 	const struct lth_pack *pack = &plan->packs[0];
@@ -456,7 +466,7 @@ void lth_winograd_emit(struct lth_emit *emit, const struct lth_problem *problem,
 	w.ragged_in = channels % w.lanes != 0;
 	w.ragged_out = pack->columns % w.lanes != 0;
 	w.width = pack->columns / pack->panel * pack->panel + pack->tail;
-	w.block_tiles = channels <= 64 ? 24 : 48; /* a multiple of every tile's rows */
+	w.block_tiles = choose_block(&w, lth_t_likely(dims, tiles), channels);
 	w.tiles = (struct lth_tiles){
 		.emit = emit, .compute = w.compute, .panel_memory = w.compute, .load_mask = LTH_LV_NONE};
 	read_params(&w);
