@@ -274,7 +274,9 @@ enum lth_code lth_json_graph(struct lth_json *json, const struct lth_json_path *
 
 /* ---- the document ---- */
 
-/* A number, or an object of domains. */
+enum { NEWEST_OPSET = 28 }; /* what nodes of a document without an opset mean */
+
+/* A number, or an object of domains, or absent. */
 static enum lth_code check_opset(struct lth_json *json, const struct lth_json_path *root)
 {
 	const json_t *opset = json_object_get(json->root, "opset");
@@ -285,16 +287,19 @@ static enum lth_code check_opset(struct lth_json *json, const struct lth_json_pa
 		json->base.graph->opset = json_integer_value(opset);
 		return LTH_OK;
 	}
+	if (!opset) {
+		json->base.graph->opset = NEWEST_OPSET;
+		return LTH_OK;
+	}
 	if (!json_is_object(opset))
-		return lth_json_fail(json, opset ? &at : root, "an opset: a version, or a version for each domain",
-				     "another value");
+		return lth_json_fail(json, &at, "an opset: a version, or a version for each domain", "another value");
 	json_object_foreach ((json_t *)(uintptr_t)opset, domain, version) {
 		const struct lth_json_path at_domain = {&at, domain, 0};
 		if (!json_is_integer(version) || json_integer_value(version) < 1)
 			return lth_json_fail(json, &at_domain, "a version of at least 1", "another value");
 	}
 	const json_t *main = json_object_get(opset, "");
-	json->base.graph->opset = main ? json_integer_value(main) : 1;
+	json->base.graph->opset = main ? json_integer_value(main) : NEWEST_OPSET;
 	return LTH_OK;
 }
 

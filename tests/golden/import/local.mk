@@ -3,6 +3,7 @@ golden_import_tests = \
 	%D%/dims-of-no-symbol.lt \
 	%D%/dims-override-the-document.lt \
 	%D%/json-range-of-no-symbol.lt \
+	%D%/json-without-opset.lt \
 	%D%/layout-needs-rank.lt \
 	%D%/missing-operators.lt \
 	%D%/passes-dead-code.lt \
