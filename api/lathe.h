@@ -325,7 +325,8 @@ LATHE_API int lathe_load_memory(const void *bytes, size_t size, struct lathe_exe
 		lathe_fail(error, LATHE_ERROR_IO, "cannot write a file in memory", "no memory left");
 	else
 		code = lathe_load(path, out_executable, error);
-	close(fd);
+	if (code)
+		close(fd); /* else it stays: a second library behind the same number would be taken for this one */
 	return code;
 }
 #endif

@@ -2,6 +2,7 @@
 bin_PROGRAMS += api/lathe
 api_lathe_SOURCES = \
 	%D%/cli.h %D%/commands.def %D%/options.def \
+	%D%/bisect.c \
 	%D%/compare.c \
 	%D%/compile.c \
 	%D%/element.c %D%/element.h \
@@ -12,6 +13,7 @@ api_lathe_SOURCES = \
 	%D%/main.c \
 	%D%/memory.c \
 	%D%/model.c \
+	%D%/onnx_cut.c %D%/onnx_cut.h \
 	%D%/parse.c \
 	%D%/plan.c \
 	%D%/request.c \

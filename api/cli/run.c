@@ -49,8 +49,8 @@ enum lth_code lth_cli_load_bytes(struct lth_cli *cli, const char *name, const vo
 		snprintf(file, sizeof(file), "/proc/self/fd/%d", fd);
 		code = load(cli, name, file, out_query);
 	}
-	if (fd >= 0)
-		close(fd);
+	if (fd >= 0 && code != LTH_OK)
+		close(fd); /* else it stays: a second library behind the same number would be taken for this one */
 	return code;
 }
 

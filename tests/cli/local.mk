@@ -1,5 +1,6 @@
 # Tests of the command line and the client library, with a real daemon and its real workers.
 cli_tests = \
+	%D%/bisect-values \
 	%D%/client-library-from-c \
 	%D%/compare-variants \
 	%D%/compile-run-inspect \
