@@ -4,6 +4,7 @@
 #include "config.h"
 #include "runtime/base/sha256.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -104,6 +105,18 @@ static json_t *at_peak(const struct lth_program *program, const int64_t *symbols
 	return out;
 }
 
+/* What OrderForMemory knows of its order: of the run of calls with the highest peak, at the hint. */
+static json_t *order_part(const struct lth_order_report *order)
+{
+	char text[64] = "optimal: no order is lower";
+	if (order->peak_bytes > order->bound_bytes && order->bound_bytes > 0)
+		snprintf(text, sizeof(text), "heuristic: at most %.4f above the lowest",
+			 (double)order->peak_bytes / (double)order->bound_bytes - 1);
+	return json_pack("{s:s, s:i, s:i, s:b, s:I, s:I}", "certificate", text, "runs", (int)order->blocks, "runs_changed",
+			 (int)order->changed, "all_proved", (int)order->proved, "peak_bytes",
+			 (json_int_t)order->peak_bytes, "bound_bytes", (json_int_t)order->bound_bytes);
+}
+
 static json_t *memory_part(const struct lth_variant *build)
 {
 	const struct lth_program *program = build->program;
@@ -126,13 +139,16 @@ static json_t *memory_part(const struct lth_variant *build)
 	json_t *out = json_pack("{s:o, s:O?, s:O?, s:O?, s:O?, s:s?, s:s, s:i, s:s?, s:o, s:I, s:o}", "at", at, "naive_bytes",
 				json_object_get(hint, "naive_bytes"), "live_bound_bytes",
 				json_object_get(hint, "live_bound_bytes"), "arena_bytes", arena, "io_bytes",
-				json_object_get(hint, "io_bytes"), "certificate", program->certificate, "order", "source",
+				json_object_get(hint, "io_bytes"), "certificate", program->certificate, "order",
+				build->order_report.changed ? "memory" : "source",
 				"alignment", (int)build->memory_options.alignment, "strategy",
 				json_is_integer(arena) ? lth_plan_strategy_name(build->memory_options.strategy) : NULL,
 				"unbounded", unbounded, "constants_bytes", (json_int_t)build->constants.bytes, "at_peak",
 				peak);
 	if (json_is_integer(arena) && live > 0)
 		json_object_set_new(out, "gap", json_real((double)json_integer_value(arena) / (double)live - 1));
+	if (build->order_report.blocks)
+		json_object_set_new(out, "order_search", order_part(&build->order_report));
 	if (build->memory_report.shapes > 1)
 		json_object_set_new(out, "sampled", json_pack("{s:i, s:f, s:f}", "shapes", (int)build->memory_report.shapes,
 							      "mean_arena_over_bound", build->memory_report.mean_ratio,

@@ -46,11 +46,19 @@ static enum lth_code manifest(struct lth_variant *build)
 	return lth_manifest_alloc(&input, build->arena, &build->program, &build->constants, build->diag);
 }
 
+/* Expansions of the search for an order: some hundred microseconds at level 2. */
+static int64_t order_effort(const struct lth_variant *build)
+{
+	return build->opt_level >= 3 ? 2000000 : 5000;
+}
+
 static enum lth_code run_pass(struct lth_variant *build, enum lth_pass_id id)
 {
 	switch (id) {
 	case LTH_PASS_ID_ManifestAlloc:
 		return manifest(build);
+	case LTH_PASS_ID_OrderForMemory:
+		return lth_order_for_memory(build->program, order_effort(build), &build->order_report, build->diag);
 	case LTH_PASS_ID_ReuseInPlace:
 		return lth_reuse_in_place(build->program, build->diag);
 	case LTH_PASS_ID_ManifestLifetimes:
@@ -68,7 +76,7 @@ static enum lth_code run_pass(struct lth_variant *build, enum lth_pass_id id)
 /* Which memory passes do anything yet: rows whose pass does not exist are not reported as run. */
 static bool implemented(enum lth_pass_id id)
 {
-	return id == LTH_PASS_ID_ManifestAlloc || id == LTH_PASS_ID_ReuseInPlace ||
+	return id == LTH_PASS_ID_ManifestAlloc || id == LTH_PASS_ID_OrderForMemory || id == LTH_PASS_ID_ReuseInPlace ||
 	       id == LTH_PASS_ID_ManifestLifetimes || id == LTH_PASS_ID_FuseSizes || id == LTH_PASS_ID_MemoryPlan;
 }
 
@@ -77,6 +85,8 @@ enum lth_code lth_variant_memory(struct lth_variant *build)
 	for (int i = 0; i < LTH_NUM_PASSES; i++) {
 		enum lth_pass_id id = (enum lth_pass_id)i;
 		if (lth_passes[id].kind != LTH_PASS_MEMORY || !implemented(id))
+			continue;
+		if (id == LTH_PASS_ID_OrderForMemory && build->memory_options.source_order)
 			continue;
 		if (!build->passes.on[id]) {
 			if (id == LTH_PASS_ID_ManifestLifetimes)

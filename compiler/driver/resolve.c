@@ -85,6 +85,7 @@ enum lth_code lth_variant_resolve(struct lth_variant *build)
 	memory->time_limit_ms = lth_variant_int(build, LTH_OPTION_ID_TIME_LIMIT);
 	memory->budget_bytes = lth_variant_int(build, LTH_OPTION_ID_BUDGET);
 	memory->budget_total_bytes = lth_variant_int(build, LTH_OPTION_ID_BUDGET_TOTAL);
+	memory->source_order = strcmp(json_string_value(lth_variant_option(build, LTH_OPTION_ID_ORDER)), "source") == 0;
 	memory->check = build->verify;
 	memory->alignment = lth_variant_int(build, LTH_OPTION_ID_ALIGNMENT);
 	if (memory->alignment & (memory->alignment - 1))

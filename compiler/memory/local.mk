@@ -10,6 +10,8 @@ noinst_LIBRARIES += %D%/libmemory.a
 	%D%/manifest_control.c \
 	%D%/manifest_storage.c \
 	%D%/memory.h \
+	%D%/order.c \
+	%D%/order_search.c %D%/order_search.h \
 	%D%/plan_box.c %D%/plan_box.h \
 	%D%/plan_program.c \
 	%D%/reuse.c \

@@ -67,6 +67,16 @@ void lth_control_windows(struct lth_graph *graph, struct lth_access *accesses, c
 LTH_MUST_CHECK enum lth_code lth_alias_views(struct lth_graph *graph, const struct lth_op *concat,
 					     struct lth_access *accesses, bool *is_view, struct lth_diag *diag);
 
+/* OrderForMemory: moves independent calls of a block so that less is alive at its peak, at the hint; the source's order
+ * stands wherever no lower one is found. Before ReuseInPlace and ManifestLifetimes. order.c */
+struct lth_order_report {
+	uint32_t blocks, changed; /* runs of calls that may be moved, and those that were */
+	bool proved;              /* no other order of any of them has a lower peak */
+	int64_t peak_bytes, bound_bytes; /* of the block with the highest peak: what it has, and what none is below */
+};
+LTH_MUST_CHECK enum lth_code lth_order_for_memory(struct lth_program *program, int64_t effort,
+						  struct lth_order_report *out, struct lth_diag *diag);
+
 /* ReuseInPlace: storages whose last reader writes a result of the same size over them become one. reuse.c */
 LTH_MUST_CHECK enum lth_code lth_reuse_in_place(struct lth_program *program, struct lth_diag *diag);
 
@@ -80,6 +90,7 @@ struct lth_memory_options {
 	enum lth_plan_strategy strategy;
 	int64_t effort, time_limit_ms, budget_bytes, budget_total_bytes, alignment;
 	uint64_t seed;
+	bool source_order; /* OrderForMemory is not wanted */
 	bool check; /* run the plan checker at every sampled shape */
 };
 struct lth_memory_report {

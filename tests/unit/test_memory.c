@@ -1,0 +1,445 @@
+/* Property tests of the memory passes on random programs. A program of fake kernels is run by a small model: every
+ * storage is a few cells, a call writes hashes of what it reads. Whatever passes ran, the outputs must be the same; and
+ * the plan must hold at random shapes of the box, which the independent checker decides. LTH_TEST_SEED chooses the
+ * programs. */
+#include "compiler/memory/memory.h"
+#include "runtime/base/hash.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CELLS = 4, PROGRAMS = 150, MAX_VALUES = 64 };
+
+static struct lth_arena *arena;
+static struct lth_diag diag;
+static uint64_t random_state, first_seed, seed_now;
+
+static void setup(void)
+{
+	const char *seed = getenv("LTH_TEST_SEED");
+	first_seed = seed ? strtoull(seed, NULL, 10) : 1;
+	arena = lth_arena_create(0);
+	diag = (struct lth_diag){0};
+}
+
+static void teardown(void)
+{
+	lth_arena_destroy(&arena);
+}
+
+static uint32_t below(uint32_t limit)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return (uint32_t)((random_state >> 20) % limit);
+}
+
+static void must(enum lth_code code)
+{
+	char line[4096];
+	ck_assert_msg(code == LTH_OK, "seed %llu: %s", (unsigned long long)seed_now, lth_diag_line(&diag, line, sizeof(line)));
+}
+
+/* --- random programs */
+struct maker {
+	struct lth_program *program;
+	uint32_t one, zero;
+	uint32_t storages[MAX_VALUES], num_storages; /* that hold a whole value */
+	uint32_t kernels[5]; /* by number of operands */
+	unsigned depth;
+};
+
+/* Elements of a storage: CELLS times a small polynomial of the symbols. */
+static uint32_t cell_elements(struct maker *m)
+{
+	struct lth_program *p = m->program;
+	uint32_t a = lth_program_const(p, 16 * (1 + (int64_t)below(8)));
+	uint32_t batch = lth_program_expr(p, LTH_EXPR_SYMBOL, 0, LTH_NONE, 0);
+	uint32_t seq = lth_program_expr(p, LTH_EXPR_SYMBOL, 1, LTH_NONE, 0);
+	switch (below(5)) {
+	case 0:
+		return a;
+	case 1:
+		return lth_program_expr(p, LTH_EXPR_MUL, a, batch, 0);
+	case 2:
+		return lth_program_expr(p, LTH_EXPR_MUL, a, seq, 0);
+	case 3:
+		return lth_program_expr(p, LTH_EXPR_MUL, batch, lth_program_expr(p, LTH_EXPR_MUL, a, seq, 0), 0);
+	default:
+		return lth_program_expr(p, LTH_EXPR_MUL, seq, lth_program_expr(p, LTH_EXPR_ADD, a, seq, 0), 0);
+	}
+}
+
+/* A window of cells [first, first + count) on a storage, one byte an element. */
+static uint32_t window(struct maker *m, uint32_t storage, uint32_t first, uint32_t count)
+{
+	struct lth_program *p = m->program;
+	struct lth_tensor tensor = {.dtype = LTH_DTYPE_U8, .rank = 1, .storage = storage};
+	uint32_t cell = lth_program_expr(p, LTH_EXPR_FLOORDIV, p->storages[storage].size, lth_program_const(p, CELLS), 0);
+	tensor.dims[0] = lth_program_expr(p, LTH_EXPR_MUL, cell, lth_program_const(p, count), 0);
+	tensor.strides[0] = m->one;
+	tensor.offset = lth_program_expr(p, LTH_EXPR_MUL, cell, lth_program_const(p, first), 0);
+	return lth_program_tensor(p, &tensor);
+}
+
+static uint32_t new_storage(struct maker *m, uint32_t size)
+{
+	struct lth_program *p = m->program;
+	if (size == LTH_NONE)
+		size = lth_program_expr(p, LTH_EXPR_MUL, cell_elements(m), lth_program_const(p, CELLS), 0);
+	struct lth_storage storage = {.kind = LTH_STORAGE_ARENA, .size = size, .alignment = 64};
+	return lth_program_storage(p, &storage);
+}
+
+static void alloc(struct maker *m, uint32_t storage)
+{
+	struct lth_instr instr = {.op = LTH_INSTR_ALLOC, .storage = storage};
+	lth_program_instr(m->program, &instr);
+}
+
+static uint32_t some_value(struct maker *m)
+{
+	return m->storages[below(4) == 0 ? below(m->num_storages)
+					 : m->num_storages - 1 - below(m->num_storages < 4 ? m->num_storages : 4)];
+}
+
+/* A call that writes `out` from up to three values; one of the same size may be written over. */
+static void call(struct maker *m, uint32_t out)
+{
+	struct lth_program *p = m->program;
+	uint32_t tensors[4] = {out}, count = 1 + 1 + below(3), scratch = LTH_NONE;
+	struct lth_instr instr = {.op = LTH_INSTR_CALL,
+				  .tensors = tensors,
+				  .num_tensors = count,
+				  .num_outputs = 1,
+				  .callee = m->kernels[count],
+				  .range = m->one,
+				  .grain = 1,
+				  .scratch = LTH_NONE,
+				  .scratch_bytes = LTH_NONE};
+	for (uint32_t k = 1; k < count; k++) {
+		uint32_t storage = some_value(m);
+		tensors[k] = window(m, storage, 0, CELLS);
+		if (p->storages[storage].size == p->storages[p->tensors[out].storage].size && below(2))
+			instr.in_place |= 1u << k;
+	}
+	if (below(4) == 0) {
+		scratch = new_storage(m, LTH_NONE);
+		alloc(m, scratch);
+		instr.scratch = scratch;
+		instr.scratch_bytes = p->storages[scratch].size;
+	}
+	lth_program_instr(p, &instr);
+}
+
+static void add_value(struct maker *m, uint32_t storage)
+{
+	if (m->num_storages < MAX_VALUES)
+		m->storages[m->num_storages++] = storage;
+}
+
+static void body(struct maker *m, uint32_t steps);
+
+/* A value that two or four calls write in parts, as the operands of a Concat do. */
+static void concat(struct maker *m)
+{
+	uint32_t storage = new_storage(m, LTH_NONE), parts = below(2) ? 2 : 4;
+	alloc(m, storage);
+	for (uint32_t part = 0; part < parts; part++)
+		call(m, window(m, storage, part * CELLS / parts, CELLS / parts));
+	add_value(m, storage);
+}
+
+/* An If whose arms write one value, or a loop of some turns that rewrites it. */
+static void control(struct maker *m)
+{
+	struct lth_program *p = m->program;
+	uint32_t result = new_storage(m, LTH_NONE), known = m->num_storages;
+	bool loop = below(2);
+	alloc(m, result);
+	struct lth_tensor scalar = {.dtype = LTH_DTYPE_BOOL, .storage = some_value(m), .offset = m->zero};
+	uint32_t condition = lth_program_tensor(p, &scalar), trips = lth_program_const(p, 2), none = LTH_NONE;
+	struct lth_instr head = {.op = loop ? LTH_INSTR_LOOP : LTH_INSTR_IF,
+				 .tensors = loop ? &none : &condition,
+				 .num_tensors = 1,
+				 .ints = &trips,
+				 .num_ints = loop,
+				 .symbol = LTH_NONE};
+	if (loop)
+		call(m, window(m, result, 0, CELLS));
+	lth_program_instr(p, &head);
+	body(m, 1 + below(4));
+	call(m, window(m, result, 0, CELLS));
+	m->num_storages = known;
+	if (!loop) {
+		struct lth_instr other = {.op = LTH_INSTR_ELSE};
+		lth_program_instr(p, &other);
+		body(m, 1 + below(4));
+		call(m, window(m, result, 0, CELLS));
+		m->num_storages = known;
+	}
+	struct lth_instr end = {.op = loop ? LTH_INSTR_ENDLOOP : LTH_INSTR_ENDIF};
+	lth_program_instr(p, &end);
+	add_value(m, result);
+}
+
+static void body(struct maker *m, uint32_t steps)
+{
+	for (uint32_t i = 0; i < steps; i++) {
+		uint32_t choice = below(10);
+		if (choice == 0 && m->depth < 3) {
+			m->depth++;
+			control(m);
+			m->depth--;
+		} else if (choice == 1) {
+			concat(m);
+		} else {
+			uint32_t size = below(2) ? m->program->storages[some_value(m)].size : LTH_NONE;
+			uint32_t storage = new_storage(m, size);
+			alloc(m, storage);
+			call(m, window(m, storage, 0, CELLS));
+			add_value(m, storage);
+		}
+	}
+}
+
+static struct lth_program *make_program(uint64_t seed)
+{
+	struct maker m = {.program = lth_program_create(arena)};
+	struct lth_program *p = m.program;
+	seed_now = seed;
+	random_state = seed * 0x9e3779b97f4a7c15u + 1;
+	struct lth_symbol batch = {.name = "batch", .min = 1, .max = 1 + below(16), .multiple = 1, .hint = 1, .bound = LTH_NONE};
+	struct lth_symbol seq = {.name = "seq", .min = 1, .max = 64, .multiple = 1, .hint = 8, .axis = 1, .bound = LTH_NONE};
+	lth_program_symbol(p, &batch);
+	lth_program_symbol(p, &seq);
+	m.zero = lth_program_const(p, 0);
+	m.one = lth_program_const(p, 1);
+	for (uint32_t k = 2; k <= 4; k++) {
+		struct lth_kernel kernel = {.name = lth_arena_printf(arena, "%016u", k), .description = "mix", .num_pointers = k};
+		m.kernels[k] = lth_program_kernel(p, &kernel);
+	}
+	struct lth_tensor input = {.dtype = LTH_DTYPE_U8, .rank = 2, .offset = m.zero};
+	input.dims[0] = lth_program_expr(p, LTH_EXPR_SYMBOL, 0, LTH_NONE, 0);
+	input.dims[1] = lth_program_expr(p, LTH_EXPR_SYMBOL, 1, LTH_NONE, 0);
+	lth_program_dense_strides(p, 2, input.dims, input.strides);
+	struct lth_storage given = {.kind = LTH_STORAGE_INPUT, .alignment = 64};
+	given.size = lth_program_expr(p, LTH_EXPR_MUL, input.dims[0], input.dims[1], 0);
+	input.storage = lth_program_storage(p, &given);
+	lth_program_input(p, "x", lth_program_tensor(p, &input));
+	add_value(&m, input.storage);
+	body(&m, 5 + below(30));
+	for (unsigned i = 0; i < 2; i++)
+		lth_program_output(p, i ? "y" : "z", window(&m, m.storages[m.num_storages - 1 - i], 0, CELLS));
+	struct lth_instr end = {.op = LTH_INSTR_RETURN};
+	lth_program_instr(p, &end);
+	must(lth_program_link_blocks(p, &diag));
+	return p;
+}
+
+/* --- the model of a run: cells by storage */
+struct model {
+	const struct lth_program *program;
+	uint64_t (*cells)[CELLS];
+	uint64_t values[4096];
+};
+
+static void window_cells(const struct model *m, uint32_t tensor, uint32_t *out_first, uint32_t *out_count)
+{
+	const struct lth_tensor *t = &m->program->tensors[tensor];
+	int64_t cell = (int64_t)m->values[m->program->storages[t->storage].size] / CELLS;
+	*out_first = cell ? (uint32_t)((int64_t)m->values[t->offset] / cell) : 0;
+	*out_count = t->rank == 1 && cell ? (uint32_t)((int64_t)m->values[t->dims[0]] / cell) : CELLS;
+}
+
+static uint64_t read_tensor(const struct model *m, uint32_t tensor)
+{
+	uint32_t first, count;
+	uint64_t hash = 1;
+	window_cells(m, tensor, &first, &count);
+	for (uint32_t i = first; i < first + count; i++)
+		hash = lth_hash_u64(m->cells[m->program->tensors[tensor].storage][i], hash);
+	return hash;
+}
+
+static void run_call(struct model *m, const struct lth_instr *instr)
+{
+	uint64_t hash = 3;
+	uint32_t first, count;
+	for (uint32_t k = 1; k < instr->num_tensors; k++)
+		hash = lth_hash_u64(read_tensor(m, instr->tensors[k]), hash);
+	if (instr->scratch != LTH_NONE)
+		for (int i = 0; i < CELLS; i++)
+			m->cells[instr->scratch][i] = 99;
+	window_cells(m, instr->tensors[0], &first, &count);
+	for (uint32_t i = first; i < first + count; i++)
+		m->cells[m->program->tensors[instr->tensors[0]].storage][i] = lth_hash_u64(i, hash);
+}
+
+/* Runs [begin, end); `choose` decides ifs by what their condition holds, so that both ways agree between programs. */
+static void run_range(struct model *m, uint32_t begin, uint32_t end)
+{
+	const struct lth_program *p = m->program;
+	for (uint32_t i = begin; i < end; i++) {
+		const struct lth_instr *instr = &p->instrs[i];
+		switch (instr->op) {
+		case LTH_INSTR_ALLOC:
+		case LTH_INSTR_KILL:
+			for (int c = 0; c < CELLS; c++)
+				m->cells[instr->storage][c] = 0xdead;
+			break;
+		case LTH_INSTR_CALL:
+			run_call(m, instr);
+			break;
+		case LTH_INSTR_IF: {
+			uint32_t other = instr->target;
+			bool has_else = p->instrs[other].op == LTH_INSTR_ELSE;
+			uint32_t last = has_else ? p->instrs[other].target : other;
+			if (m->cells[p->tensors[instr->tensors[0]].storage][0] & 1)
+				run_range(m, i + 1, other);
+			else
+				run_range(m, other + 1, last);
+			i = last;
+			break;
+		}
+		case LTH_INSTR_LOOP:
+			run_range(m, i + 1, instr->target);
+			run_range(m, i + 1, instr->target);
+			i = instr->target;
+			break;
+		default:
+			break;
+		}
+	}
+}
+
+static void run_model(const struct lth_program *program, uint64_t out[2])
+{
+	struct model m = {.program = program};
+	int64_t symbols[2] = {2, 3};
+	m.cells = calloc(program->num_storages + 1, sizeof(*m.cells));
+	ck_assert(m.cells && program->num_exprs <= 4096);
+	must(lth_program_eval(program, symbols, NULL, (int64_t *)m.values, NULL, &diag));
+	m.cells[program->tensors[program->inputs[0].tensor].storage][0] = 1;
+	run_range(&m, 0, program->num_instrs);
+	for (int i = 0; i < 2; i++)
+		out[i] = read_tensor(&m, program->outputs[i].tensor);
+	free(m.cells);
+}
+
+static int64_t live_bound(const struct lth_program *program)
+{
+	struct lth_memory_figures figures;
+	int64_t symbols[2];
+	lth_symbols_at_hint(program, symbols);
+	must(lth_memory_figures(program, symbols, &figures, &diag));
+	return figures.live_bound_bytes;
+}
+
+/* The plan holds at random shapes: the checker on each, and nothing is higher than at the top. */
+static void check_plan(const struct lth_program *program)
+{
+	struct lth_memory_figures figures, top;
+	int64_t symbols[2], *offsets = calloc(program->num_storages, sizeof(*offsets));
+	int64_t *sizes = calloc(program->num_storages, sizeof(*sizes));
+	struct lth_buffer *buffers = calloc(program->num_storages, sizeof(*buffers));
+	int64_t *places = calloc(program->num_storages, sizeof(*places));
+	ck_assert(lth_symbols_at_top(program, symbols));
+	must(lth_memory_figures(program, symbols, &top, &diag));
+	for (unsigned shape = 0; shape < 20; shape++) {
+		symbols[0] = 1 + below((uint32_t)program->symbols[0].max);
+		symbols[1] = 1 + below((uint32_t)program->symbols[1].max);
+		must(lth_memory_figures(program, symbols, &figures, &diag));
+		must(lth_memory_offsets(program, symbols, offsets, &diag));
+		must(lth_storage_sizes(program, symbols, sizes, &diag));
+		size_t count = 0;
+		for (uint32_t s = 0; s < program->num_storages; s++) {
+			const struct lth_storage *storage = &program->storages[s];
+			if (!lth_storage_planned(storage))
+				continue;
+			buffers[count] = (struct lth_buffer){storage->first, storage->last, sizes[s], storage->alignment, -1};
+			places[count++] = offsets[s];
+		}
+		struct lth_plan_check found;
+		must(lth_plan_check(buffers, places, count, &found, &diag));
+		ck_assert_uint_eq(found.num_violations, 0);
+		ck_assert_int_eq(found.height, figures.arena_bytes);
+		ck_assert_int_eq(found.live_bound_bytes, figures.live_bound_bytes);
+		ck_assert_int_le(figures.arena_bytes, top.arena_bytes);
+	}
+	free(offsets);
+	free(sizes);
+	free(buffers);
+	free(places);
+}
+
+static const struct lth_memory_options plan_options = {
+	.strategy = LTH_PLAN_EXACT, .effort = 500, .seed = 1, .alignment = 64, .check = true};
+
+/* The passes keep what a program computes, and plans hold. */
+START_TEST(passes_keep_outputs)
+{
+	uint64_t before[2], after[2];
+	for (uint64_t seed = first_seed; seed < first_seed + PROGRAMS; seed++) {
+		struct lth_program *p = make_program(seed);
+		struct lth_order_report order;
+		struct lth_memory_report report;
+		run_model(p, before);
+		if (seed % 4)
+			must(lth_order_for_memory(p, 2000, &order, &diag));
+		if (seed % 3)
+			must(lth_reuse_in_place(p, &diag));
+		if (seed % 7)
+			must(lth_manifest_lifetimes(p, &diag));
+		else
+			lth_lifetimes_to_the_end(p);
+		must(lth_program_verify(p, &diag));
+		run_model(p, after);
+		ck_assert_msg(before[0] == after[0] && before[1] == after[1], "seed %llu", (unsigned long long)seed);
+		must(lth_memory_plan(p, &plan_options, &report, &diag));
+		must(lth_program_verify(p, &diag));
+		ck_assert(report.worst_ratio >= 1 && report.mean_ratio <= report.worst_ratio);
+		check_plan(p);
+		lth_arena_destroy(&arena);
+		arena = lth_arena_create(0);
+	}
+}
+END_TEST
+
+/* An order is never worse than the source's, and its bound never above it. */
+START_TEST(order_lowers_the_live_bound)
+{
+	unsigned better = 0;
+	for (uint64_t seed = first_seed; seed < first_seed + PROGRAMS; seed++) {
+		struct lth_order_report order;
+		struct lth_program *source = make_program(seed), *ordered = make_program(seed);
+		must(lth_manifest_lifetimes(source, &diag));
+		must(lth_order_for_memory(ordered, 5000, &order, &diag));
+		ck_assert_int_le(order.bound_bytes, order.peak_bytes);
+		must(lth_manifest_lifetimes(ordered, &diag));
+		better += live_bound(ordered) < live_bound(source);
+		lth_arena_destroy(&arena);
+		arena = lth_arena_create(0);
+	}
+	ck_assert_uint_gt(better, 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("memory");
+	TCase *cases = tcase_create("passes");
+	tcase_add_checked_fixture(cases, setup, teardown);
+	tcase_set_timeout(cases, 120);
+	tcase_add_test(cases, passes_keep_outputs);
+	tcase_add_test(cases, order_lowers_the_live_bound);
+	suite_add_tcase(suite, cases);
+	SRunner *runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	int failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}
