@@ -195,6 +195,17 @@ static enum lth_code check_tensors(const struct lth_graph *graph, const lth_valu
 	return LTH_OK;
 }
 
+/* Formulas have a largest size; a storage whose bytes need a larger one has none. */
+static enum lth_code check_sizes(const struct lth_program *program, struct lth_diag *diag)
+{
+	for (uint32_t s = 0; s < program->num_storages; s++)
+		if (program->storages[s].size == LTH_NONE)
+			return lth_diag_fail(diag, LTH_UNSUPPORTED, program->storages[s].name, "a size that a formula tells",
+					     "give the operands that decide the shape as constants",
+					     "a shape whose formula grows too large");
+	return LTH_OK;
+}
+
 enum lth_code lth_manifest_alloc(const struct lth_manifest *input, struct lth_arena *arena,
 				 struct lth_program **out_program, struct lth_constants *out_constants,
 				 struct lth_diag *diag)
@@ -236,7 +247,9 @@ enum lth_code lth_manifest_alloc(const struct lth_manifest *input, struct lth_ar
 	lth_program_instr(builder.program, &end);
 	if (!lth_arena_ok(arena))
 		goto exhausted;
-	code = lth_program_link_blocks(builder.program, diag);
+	code = check_sizes(builder.program, diag);
+	if (code == LTH_OK)
+		code = lth_program_link_blocks(builder.program, diag);
 	if (code != LTH_OK)
 		return code;
 	builder.program->constants_bytes = (uint64_t)constants.bytes;
