@@ -3,6 +3,7 @@
 #include "api/cli/cli.h"
 #include "config.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,6 +80,7 @@ static void print_problem(const struct lth_cli *cli)
 int main(int argc, char **argv)
 {
 	struct lth_cli cli = {.program = argc ? argv[0] : "lathe"};
+	signal(SIGPIPE, SIG_IGN); /* an end of standard output is an error like others */
 	enum lth_code code = lth_cli_parse(&cli, argc, argv);
 	if (code == LTH_OK)
 		code = execute(&cli);

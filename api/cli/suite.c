@@ -4,10 +4,12 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -67,6 +69,7 @@ static int by_name(const void *a, const void *b)
 static void work(const struct lth_cli_suite *suite, atomic_size_t *next, int out)
 {
 	struct lathe_client *client;
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (lth_cli_another_client(suite->cli, &client) != LTH_OK)
 		_exit(1);
 	for (size_t index; (index = atomic_fetch_add(next, 1)) < suite->num_cases;) {

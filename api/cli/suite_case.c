@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -164,6 +165,7 @@ static void child(const struct lth_cli_suite *suite, const char *folder, const s
 {
 	struct rlimit none = {0, 0};
 	setrlimit(RLIMIT_CORE, &none);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	alarm((unsigned)suite->seconds);
 	run_sets(suite, folder, library, tolerance, verdict);
 	_exit(lth_write_full(out, verdict, sizeof(*verdict)) ? 0 : 1);

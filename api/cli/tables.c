@@ -135,7 +135,12 @@ enum lth_code lth_cli_options(struct lth_cli *cli)
 enum lth_code lth_cli_version(struct lth_cli *cli)
 {
 	json_t *document;
-	enum lth_code code = lth_cli_get(cli, "/v1/version", &document);
+	/* asked for first because it waits for a worker to introduce itself */
+	enum lth_code code = lth_cli_get(cli, "/v1/targets", &document);
+	if (code != LTH_OK)
+		return code;
+	json_decref(document);
+	code = lth_cli_get(cli, "/v1/version", &document);
 	if (code != LTH_OK)
 		return code;
 	if (lth_cli_has(cli, LTH_CLI_JSON)) {
