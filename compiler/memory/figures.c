@@ -43,7 +43,10 @@ enum lth_code lth_storage_sizes(const struct lth_program *program, const int64_t
 		known[i] = program->symbols[i].source == LTH_SOURCE_INPUT;
 	code = lth_program_eval(program, symbols, known, values, defined, diag);
 	for (uint32_t s = 0; s < program->num_storages && code == LTH_OK; s++)
-		out_sizes[s] = defined[program->storages[s].size] ? values[program->storages[s].size] : -1;
+		if (defined[program->storages[s].size]) /* below zero where the symbols make no sense together */
+			out_sizes[s] = values[program->storages[s].size] > 0 ? values[program->storages[s].size] : 0;
+		else
+			out_sizes[s] = -1;
 done:
 	free(values);
 	free(known);
