@@ -147,6 +147,8 @@ static json_t *memory_part(const struct lth_variant *build)
 				peak);
 	if (json_is_integer(arena) && live > 0)
 		json_object_set_new(out, "gap", json_real((double)json_integer_value(arena) / (double)live - 1));
+	if (build->recomputed)
+		json_object_set_new(out, "recomputed", json_integer(build->recomputed));
 	if (build->order_report.blocks)
 		json_object_set_new(out, "order_search", order_part(&build->order_report));
 	if (build->memory_report.shapes > 1)

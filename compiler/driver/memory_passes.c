@@ -52,6 +52,64 @@ static int64_t order_effort(const struct lth_variant *build)
 	return build->opt_level >= 3 ? 2000000 : 5000;
 }
 
+static enum lth_code lifetimes(struct lth_variant *build)
+{
+	enum lth_code code = lth_manifest_lifetimes(build->program, build->diag);
+	lth_branches_add_up(build->program); /* until ShareBranches says otherwise */
+	return code;
+}
+
+static bool has_budget(const struct lth_variant *build)
+{
+	return build->memory_options.budget_bytes || build->memory_options.budget_total_bytes;
+}
+
+/* Recomputes until the live bound is `sixteenths` of the budget below it. */
+static enum lth_code rematerialize(struct lth_variant *build, int64_t sixteenths)
+{
+	int64_t allowed;
+	uint32_t recomputed = 0;
+	if (!has_budget(build) || !build->passes.on[LTH_PASS_ID_ManifestLifetimes])
+		return LTH_OK;
+	int64_t *symbols = lth_arena_array(build->arena, build->program->num_symbols + 1, sizeof(*symbols));
+	if (!symbols)
+		return LTH_OK; /* the caller finds the arena exhausted */
+	enum lth_code code = lth_memory_arena_budget(build->program, &build->memory_options, build->constants.bytes,
+						     symbols, &allowed, build->diag);
+	if (code == LTH_OK)
+		code = lth_rematerialize(build->program, symbols, allowed - allowed / 16 * sixteenths, &recomputed,
+					 build->diag);
+	build->recomputed += recomputed;
+	return code;
+}
+
+static bool within_budget(const struct lth_variant *build)
+{
+	struct lth_diag ignored = {0};
+	return lth_memory_check_budget(build->program, &build->memory_options, build->constants.bytes, &ignored) == LTH_OK;
+}
+
+/* Under a budget that the first plan misses: a longer search, then lower and lower live bounds. */
+static enum lth_code plan(struct lth_variant *build)
+{
+	struct lth_memory_options options = build->memory_options;
+	enum lth_code code = lth_memory_plan(build->program, &options, &build->memory_report, build->diag);
+	if (code != LTH_OK || within_budget(build))
+		return code;
+	options.effort *= 32;
+	code = lth_memory_plan(build->program, &options, &build->memory_report, build->diag);
+	for (int64_t sixteenths = 1; sixteenths <= 4 && code == LTH_OK && !within_budget(build) &&
+				     build->passes.on[LTH_PASS_ID_Rematerialize]; sixteenths++) {
+		uint32_t before = build->recomputed;
+		code = rematerialize(build, sixteenths);
+		if (code == LTH_OK && build->recomputed == before)
+			break;
+		if (code == LTH_OK)
+			code = lth_memory_plan(build->program, &options, &build->memory_report, build->diag);
+	}
+	return code;
+}
+
 static enum lth_code run_pass(struct lth_variant *build, enum lth_pass_id id)
 {
 	switch (id) {
@@ -62,31 +120,36 @@ static enum lth_code run_pass(struct lth_variant *build, enum lth_pass_id id)
 	case LTH_PASS_ID_ReuseInPlace:
 		return lth_reuse_in_place(build->program, build->diag);
 	case LTH_PASS_ID_ManifestLifetimes:
-		return lth_manifest_lifetimes(build->program, build->diag);
+		return lifetimes(build);
+	case LTH_PASS_ID_ShareBranches:
+		return lth_share_branches(build->program, build->diag);
 	case LTH_PASS_ID_FuseSizes:
 		build->program->fused_sizes = true;
 		return LTH_OK;
+	case LTH_PASS_ID_Rematerialize:
+		return rematerialize(build, 0);
 	case LTH_PASS_ID_MemoryPlan:
-		return lth_memory_plan(build->program, &build->memory_options, &build->memory_report, build->diag);
+		return plan(build);
 	default:
 		return LTH_OK;
 	}
 }
 
-/* Which memory passes do anything yet: rows whose pass does not exist are not reported as run. */
-static bool implemented(enum lth_pass_id id)
+/* Does the pass run here and now? AliasViews has run on the graph; Rematerialize acts only under a budget. */
+static bool applies(const struct lth_variant *build, enum lth_pass_id id)
 {
-	return id == LTH_PASS_ID_ManifestAlloc || id == LTH_PASS_ID_OrderForMemory || id == LTH_PASS_ID_ReuseInPlace ||
-	       id == LTH_PASS_ID_ManifestLifetimes || id == LTH_PASS_ID_FuseSizes || id == LTH_PASS_ID_MemoryPlan;
+	if (lth_passes[id].kind != LTH_PASS_MEMORY || id == LTH_PASS_ID_AliasViews)
+		return false;
+	if (id == LTH_PASS_ID_OrderForMemory)
+		return !build->memory_options.source_order;
+	return id != LTH_PASS_ID_Rematerialize || has_budget(build);
 }
 
 enum lth_code lth_variant_memory(struct lth_variant *build)
 {
 	for (int i = 0; i < LTH_NUM_PASSES; i++) {
 		enum lth_pass_id id = (enum lth_pass_id)i;
-		if (lth_passes[id].kind != LTH_PASS_MEMORY || !implemented(id))
-			continue;
-		if (id == LTH_PASS_ID_OrderForMemory && build->memory_options.source_order)
+		if (!applies(build, id))
 			continue;
 		if (!build->passes.on[id]) {
 			if (id == LTH_PASS_ID_ManifestLifetimes)

@@ -47,6 +47,7 @@ struct lth_variant {
 	struct lth_constants constants;
 	struct lth_memory_report memory_report;
 	struct lth_order_report order_report;
+	uint32_t recomputed; /* values, by Rematerialize */
 	struct lth_codegen_result code;
 	struct lth_artifact *artifacts;
 	size_t num_artifacts;

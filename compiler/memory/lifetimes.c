@@ -188,7 +188,7 @@ static void insert_kills(struct lifetimes *l)
 }
 
 /* Live ranges from the instructions: from the ALLOC to behind the last KILL. */
-static void set_ranges(struct lth_program *program)
+void lth_lifetimes_set_ranges(struct lth_program *program)
 {
 	for (uint32_t i = 0; i < program->num_storages; i++)
 		program->storages[i].first = program->storages[i].last = LTH_NONE;
@@ -211,7 +211,7 @@ static void set_ranges(struct lth_program *program)
 
 void lth_lifetimes_to_the_end(struct lth_program *program)
 {
-	set_ranges(program);
+	lth_lifetimes_set_ranges(program);
 }
 
 enum lth_code lth_manifest_lifetimes(struct lth_program *program, struct lth_diag *diag)
@@ -243,7 +243,7 @@ enum lth_code lth_manifest_lifetimes(struct lth_program *program, struct lth_dia
 	insert_kills(&l);
 	if (l.exhausted || !lth_arena_ok(program->arena))
 		goto exhausted;
-	set_ranges(program);
+	lth_lifetimes_set_ranges(program);
 	return LTH_OK;
 exhausted:
 	return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "", NULL, NULL, "the compile's memory is exhausted");

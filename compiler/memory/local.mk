@@ -2,6 +2,7 @@
 noinst_LIBRARIES += %D%/libmemory.a
 %C%_libmemory_a_SOURCES = \
 	%D%/alias.c \
+	%D%/branches.c \
 	%D%/budget.c \
 	%D%/figures.c \
 	%D%/lifetimes.c \
@@ -14,6 +15,7 @@ noinst_LIBRARIES += %D%/libmemory.a
 	%D%/order_search.c %D%/order_search.h \
 	%D%/plan_box.c %D%/plan_box.h \
 	%D%/plan_program.c \
+	%D%/remat.c \
 	%D%/reuse.c \
 	%D%/shapes.c
 include compiler/memory/plan/local.mk

@@ -84,6 +84,19 @@ LTH_MUST_CHECK enum lth_code lth_reuse_in_place(struct lth_program *program, str
  * lth_lifetimes_to_the_end gives every storage a range to the end. lifetimes.c */
 LTH_MUST_CHECK enum lth_code lth_manifest_lifetimes(struct lth_program *program, struct lth_diag *diag);
 void lth_lifetimes_to_the_end(struct lth_program *program);
+/* The live ranges that ALLOCs and KILLs say. */
+void lth_lifetimes_set_ranges(struct lth_program *program);
+
+/* ShareBranches: the ranges of an If's arms as they are, so that they overlap in the plan, and next states of a loop
+ * written in place; behind ManifestLifetimes. Without it, lth_branches_add_up makes storages of arms live through the
+ * whole If. branches.c */
+LTH_MUST_CHECK enum lth_code lth_share_branches(struct lth_program *program, struct lth_diag *diag);
+void lth_branches_add_up(struct lth_program *program);
+
+/* Rematerialize: recomputes cheap values until the live bound at these symbol values is at most `target_bytes` or nothing
+ * lowers it. Behind ManifestLifetimes, whose kills it places anew. remat.c */
+LTH_MUST_CHECK enum lth_code lth_rematerialize(struct lth_program *program, const int64_t *symbols,
+					       int64_t target_bytes, uint32_t *out_recomputed, struct lth_diag *diag);
 
 /* MemoryPlan: offsets or orientations for the ARENA storages. plan_program.c */
 struct lth_memory_options {

@@ -153,6 +153,20 @@ static void concat(struct maker *m)
 	add_value(m, storage);
 }
 
+/* The state for the next turn is computed aside and copied over the old one. */
+static void next_state(struct maker *m, uint32_t state)
+{
+	struct lth_program *p = m->program;
+	uint32_t aside = new_storage(m, p->storages[state].size);
+	alloc(m, aside);
+	add_value(m, state);
+	uint32_t tensors[2] = {window(m, state, 0, CELLS), window(m, aside, 0, CELLS)};
+	call(m, tensors[1]);
+	struct lth_instr copy = {
+		.op = LTH_INSTR_COPY, .tensors = tensors, .num_tensors = 2, .num_outputs = 1};
+	lth_program_instr(p, &copy);
+}
+
 /* An If whose arms write one value, or a loop of some turns that rewrites it. */
 static void control(struct maker *m)
 {
@@ -172,7 +186,10 @@ static void control(struct maker *m)
 		call(m, window(m, result, 0, CELLS));
 	lth_program_instr(p, &head);
 	body(m, 1 + below(4));
-	call(m, window(m, result, 0, CELLS));
+	if (loop && below(2))
+		next_state(m, result);
+	else
+		call(m, window(m, result, 0, CELLS));
 	m->num_storages = known;
 	if (!loop) {
 		struct lth_instr other = {.op = LTH_INSTR_ELSE};
@@ -294,6 +311,10 @@ static void run_range(struct model *m, uint32_t begin, uint32_t end)
 		case LTH_INSTR_CALL:
 			run_call(m, instr);
 			break;
+		case LTH_INSTR_COPY:
+			memcpy(m->cells[p->tensors[instr->tensors[0]].storage],
+			       m->cells[p->tensors[instr->tensors[1]].storage], sizeof(m->cells[0]));
+			break;
 		case LTH_INSTR_IF: {
 			uint32_t other = instr->target;
 			bool has_else = p->instrs[other].op == LTH_INSTR_ELSE;
@@ -376,6 +397,19 @@ static void check_plan(const struct lth_program *program)
 	free(places);
 }
 
+static unsigned recomputed_values;
+
+/* Rematerialize under a budget that can seldom be met. */
+static void halve_live_bound(struct lth_program *program)
+{
+	int64_t symbols[2], before = live_bound(program);
+	uint32_t recomputed;
+	lth_symbols_at_hint(program, symbols);
+	must(lth_rematerialize(program, symbols, before / 2, &recomputed, &diag));
+	ck_assert(recomputed ? live_bound(program) < before : live_bound(program) == before);
+	recomputed_values += recomputed;
+}
+
 static const struct lth_memory_options plan_options = {
 	.strategy = LTH_PLAN_EXACT, .effort = 500, .seed = 1, .alignment = 64, .check = true};
 
@@ -396,6 +430,12 @@ START_TEST(passes_keep_outputs)
 			must(lth_manifest_lifetimes(p, &diag));
 		else
 			lth_lifetimes_to_the_end(p);
+		lth_branches_add_up(p);
+		must(lth_program_verify(p, &diag));
+		if (seed % 5)
+			must(lth_share_branches(p, &diag));
+		if (seed % 7 && seed % 2)
+			halve_live_bound(p);
 		must(lth_program_verify(p, &diag));
 		run_model(p, after);
 		ck_assert_msg(before[0] == after[0] && before[1] == after[1], "seed %llu", (unsigned long long)seed);
@@ -406,6 +446,7 @@ START_TEST(passes_keep_outputs)
 		lth_arena_destroy(&arena);
 		arena = lth_arena_create(0);
 	}
+	ck_assert_uint_gt(recomputed_values, 0);
 }
 END_TEST
 
