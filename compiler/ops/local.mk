@@ -20,6 +20,7 @@ noinst_LIBRARIES += %D%/libops.a
 	%D%/families/linear.def \
 	%D%/families/microsoft.def \
 	%D%/families/movement.def \
+	%D%/families/training.def \
 	%D%/families/reduction.def \
 	%D%/gather.c \
 	%D%/generator.c \
@@ -29,9 +30,12 @@ noinst_LIBRARIES += %D%/libops.a
 	%D%/control.c \
 	%D%/conv.c \
 	%D%/matmul.c \
+	%D%/matrix.c \
 	%D%/microsoft.c \
 	%D%/normalization.c \
 	%D%/pool.c \
+	%D%/training.c \
+	%D%/unpool.c \
 	%D%/reduction.c \
 	%D%/window.c \
 	%D%/window.h \

@@ -18,8 +18,11 @@ runtime_exec_sources = \
 	api/lathe.h \
 	runtime/kernels/builtin.c \
 	runtime/kernels/copy.c runtime/kernels/copy.h \
+	runtime/kernels/det.c \
+	runtime/kernels/linear_attention.c \
 	runtime/kernels/non_max_suppression.c \
 	runtime/kernels/order.c runtime/kernels/order.h \
+	runtime/kernels/real.c runtime/kernels/real.h \
 	runtime/kernels/select.c \
 	runtime/kernels/scatter.c \
 	runtime/kernels/small_float.c runtime/kernels/small_float.h \
