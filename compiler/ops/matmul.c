@@ -32,8 +32,9 @@ static enum lth_code check_parameter(struct lth_infer *infer, uint32_t input, lt
 	lth_dim one = lth_dim_const(infer->dims, 1);
 	if (!type || type->rank != 1 || type->dims[0] == one)
 		return LTH_OK;
-	return lth_infer_require(infer, LTH_REL_EQ, type->dims[0], count,
-				 "one scale and zero point for each row or column");
+	lth_dim shape[LTH_MAX_RANK] = {count}; /* one for each, or one for all */
+	uint32_t rank = 1;
+	return lth_infer_broadcast(infer, shape, &rank, type->dims, 1);
 }
 
 static enum lth_code infer_matmul(struct lth_infer *infer)
