@@ -1,4 +1,5 @@
 # lathe: the command line.
+dist_doc_DATA += docs/CLI.md
 bin_PROGRAMS += api/lathe
 api_lathe_SOURCES = \
 	%D%/cli.h %D%/commands.def %D%/options.def \
