@@ -13,7 +13,7 @@
 #include <time.h>
 
 /* Counts up whenever the same loop IR gives other code: it is part of every kernel's identity. */
-#define GENERATOR "lathe-codegen 1, LLVM " LLVM_VERSION_STRING
+#define GENERATOR "lathe-codegen 2, LLVM " LLVM_VERSION_STRING
 
 /* Behind an object's ELF bytes. */
 #define TRAILER_MARK "LTHKERN1"

@@ -28,6 +28,7 @@ struct emitter {
 LLVMTypeRef lth_llvm_scalar_type(const struct emitter *e, enum lth_dtype dtype);
 LLVMTypeRef lth_llvm_type(const struct emitter *e, enum lth_dtype dtype, unsigned lanes);
 LLVMValueRef lth_llvm_int(LLVMTypeRef type, uint64_t value); /* splatted for a vector type */
+LLVMValueRef lth_llvm_real(LLVMTypeRef type, double value);   /* the same */
 LLVMValueRef lth_llvm_splat(const struct emitter *e, LLVMValueRef scalar, unsigned lanes);
 /* A call of intrinsic `name` overloaded on `types`. */
 LLVMValueRef lth_llvm_intrinsic(const struct emitter *e, const char *name, LLVMTypeRef *types, unsigned num_types,

@@ -43,16 +43,26 @@ LLVMTypeRef lth_llvm_type(const struct emitter *e, enum lth_dtype dtype, unsigne
 	return lanes > 1 ? LLVMVectorType(scalar, lanes) : scalar;
 }
 
+static LLVMValueRef constant_splat(LLVMValueRef lane, unsigned count)
+{
+	LLVMValueRef lanes[LTH_MAX_LANES * 4];
+	for (unsigned k = 0; k < count; k++)
+		lanes[k] = lane;
+	return LLVMConstVector(lanes, count);
+}
+
 LLVMValueRef lth_llvm_int(LLVMTypeRef type, uint64_t value)
 {
 	if (LLVMGetTypeKind(type) != LLVMVectorTypeKind)
 		return LLVMConstInt(type, value, false);
-	LLVMValueRef lanes[LTH_MAX_LANES * 4];
-	unsigned count = LLVMGetVectorSize(type);
-	LLVMValueRef lane = LLVMConstInt(LLVMGetElementType(type), value, false);
-	for (unsigned k = 0; k < count; k++)
-		lanes[k] = lane;
-	return LLVMConstVector(lanes, count);
+	return constant_splat(LLVMConstInt(LLVMGetElementType(type), value, false), LLVMGetVectorSize(type));
+}
+
+LLVMValueRef lth_llvm_real(LLVMTypeRef type, double value)
+{
+	if (LLVMGetTypeKind(type) != LLVMVectorTypeKind)
+		return LLVMConstReal(type, value);
+	return constant_splat(LLVMConstReal(LLVMGetElementType(type), value), LLVMGetVectorSize(type));
 }
 
 /* A constant <count x i32> of first, first + 1, ... */

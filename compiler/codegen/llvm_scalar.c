@@ -326,6 +326,28 @@ static LLVMValueRef call_libm(struct emitter *e, const struct lth_loop_instr *x,
 	return result;
 }
 
+/* Saturating conversion of vectors, spelled out: what cannot be represented is converted as 0 and put right after it.
+ * LLVM's own intrinsic falls apart into lanes. */
+static LLVMValueRef saturate(const struct emitter *e, const struct lth_loop_instr *x, LLVMValueRef a)
+{
+	bool sign = is_signed(x->dtype);
+	unsigned bits = lth_dtype_bits(x->dtype);
+	LLVMTypeRef real = LLVMTypeOf(a), type = lth_llvm_type(e, x->dtype, x->lanes);
+	LLVMTypeRef wide = bits < 32 ? lth_llvm_type(e, LTH_DTYPE_I32, x->lanes) : type;
+	double above = sign ? (double)(1ull << (bits - 1)) : 2 * (double)(1ull << (bits - 1)); /* a power of two */
+	uint64_t most = ~0ull >> (64 - bits + sign), least = sign ? ~0ull << (bits - 1) : 0;
+	LLVMValueRef top = lth_llvm_real(real, above), bottom = lth_llvm_real(real, sign ? -above : 0);
+	LLVMValueRef low = fcmp(e, LLVMRealOGE, a, bottom), high = fcmp(e, LLVMRealOGE, a, top);
+	LLVMValueRef fits = LLVMBuildAnd(e->builder, low, fcmp(e, LLVMRealOLT, a, top), "");
+	LLVMValueRef safe = choose(e, fits, a, zero(a));
+	LLVMValueRef whole = sign || bits < 32 ? LLVMBuildFPToSI(e->builder, safe, wide, "") :
+						 LLVMBuildFPToUI(e->builder, safe, wide, "");
+	if (wide != type)
+		whole = LLVMBuildTrunc(e->builder, whole, type, "");
+	whole = choose(e, high, lth_llvm_int(type, most), whole);
+	return sign ? choose(e, fcmp(e, LLVMRealOLT, a, bottom), lth_llvm_int(type, least), whole) : whole;
+}
+
 static LLVMValueRef cast(const struct emitter *e, const struct lth_loop_instr *x, enum lth_dtype from, LLVMValueRef a)
 {
 	LLVMTypeRef type = lth_llvm_type(e, x->dtype, x->lanes);
@@ -337,6 +359,8 @@ static LLVMValueRef cast(const struct emitter *e, const struct lth_loop_instr *x
 		if (lth_is_float(x->dtype))
 			return x->dtype == LTH_DTYPE_F64 ? LLVMBuildFPExt(e->builder, a, type, "") :
 							   LLVMBuildFPTrunc(e->builder, a, type, "");
+		if (x->lanes > 1)
+			return saturate(e, x, a);
 		LLVMTypeRef types[2] = {type, LLVMTypeOf(a)};
 		return lth_llvm_intrinsic(e, is_signed(x->dtype) ? "llvm.fptosi.sat" : "llvm.fptoui.sat", types, 2, &a, 1);
 	}

@@ -106,7 +106,8 @@ static char *info_text(const struct lth_variant *build)
 /* Everything that the linker step needs, gathered once. */
 struct linking {
 	struct lth_buf program;
-	char *constants, *info;
+	struct lth_emit_piece *constants;
+	char *info;
 	const char **kernels;
 	struct lth_emit_object *objects;
 	struct lth_emit_input input;
@@ -125,7 +126,7 @@ static enum lth_code gather(struct lth_variant *build, struct linking *l)
 {
 	const struct lth_program *program = build->program;
 	lth_program_encode(program, &l->program);
-	l->constants = calloc(1, (size_t)build->constants.bytes + 1);
+	l->constants = calloc((size_t)build->constants.count + 1, sizeof(*l->constants));
 	l->info = info_text(build);
 	l->kernels = calloc(program->num_kernels + 1, sizeof(*l->kernels));
 	l->objects = calloc(build->code.num_objects + 1, sizeof(*l->objects));
@@ -133,8 +134,7 @@ static enum lth_code gather(struct lth_variant *build, struct linking *l)
 		return lth_diag_fail(build->diag, LTH_OUT_OF_MEMORY, "emit", NULL, NULL, "no memory");
 	for (uint32_t i = 0; i < build->constants.count; i++) {
 		const struct lth_constant_piece *piece = &build->constants.pieces[i];
-		if (piece->bytes)
-			memcpy(l->constants + piece->offset, piece->data, (size_t)piece->bytes);
+		l->constants[i] = (struct lth_emit_piece){piece->data, (size_t)piece->offset, (size_t)piece->bytes};
 	}
 	for (uint32_t i = 0; i < program->num_kernels; i++)
 		l->kernels[i] = program->kernels[i].name;
@@ -143,6 +143,7 @@ static enum lth_code gather(struct lth_variant *build, struct linking *l)
 	l->input = (struct lth_emit_input){.program = l->program.data,
 					   .program_size = l->program.size,
 					   .constants = l->constants,
+					   .num_constants = build->constants.count,
 					   .constants_size = (size_t)build->constants.bytes,
 					   .info = l->info,
 					   .info_size = strlen(l->info),

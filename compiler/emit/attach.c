@@ -3,6 +3,8 @@
  * section are told where they are. So 100 MB of weights cost one copy and no time in the linker. See elf_write.h. */
 #include "compiler/emit/elf_write.h"
 
+#include "runtime/base/arena.h"
+
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,9 +93,18 @@ static bool patch(unsigned char *file, const Elf64_Ehdr *elf, uint32_t index, ui
 	return false;
 }
 
-enum lth_code lth_attach_constants(const void *linked, size_t linked_size, const void *constants, size_t constants_size,
+void lth_place_constants(const struct lth_emit_input *input, void *zeroed)
+{
+	for (uint32_t k = 0; k < input->num_constants; k++)
+		if (input->constants[k].size)
+			memcpy((char *)zeroed + input->constants[k].offset, input->constants[k].data,
+			       input->constants[k].size);
+}
+
+enum lth_code lth_attach_constants(const void *linked, size_t linked_size, const struct lth_emit_input *input,
 				   void **out_data, size_t *out_size, struct lth_diag *diag)
 {
+	size_t constants_size = input->constants_size;
 	Elf64_Ehdr elf;
 	if (!read_header(linked, linked_size, &elf))
 		return refuse("an ELF file", diag);
@@ -102,19 +113,18 @@ enum lth_code lth_attach_constants(const void *linked, size_t linked_size, const
 		at = linked_size;
 	if (constants_size > SIZE_MAX - at)
 		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "executable", NULL, NULL, "%zu bytes of constants", constants_size);
-	unsigned char *file = malloc(at + constants_size);
+	unsigned char *file = lth_calloc_large(at + constants_size);
 	if (!file)
 		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "executable", NULL, NULL, "no memory for %zu bytes",
 				     at + constants_size);
 	memcpy(file, linked, linked_size);
-	memset(file + linked_size, 0, at - linked_size);
 	if (constants_size) {
 		uint32_t index = find_section(file, linked_size, &elf);
 		if (index == 0 || !patch(file, &elf, index, at, constants_size)) {
 			free(file);
 			return refuse("a segment of its own for the constants", diag);
 		}
-		memcpy(file + at, constants, constants_size);
+		lth_place_constants(input, file + at);
 	}
 	*out_data = file;
 	*out_size = at + constants_size;

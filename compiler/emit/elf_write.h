@@ -23,9 +23,11 @@ void lth_blob_write(const struct lth_emit_input *input, struct lth_blob_options 
 
 /* Attaches the constants to a linked file: returns it whole, malloc'ed. `linked` is trusted output of the linker, yet
  * checked. attach.c */
-LTH_MUST_CHECK enum lth_code lth_attach_constants(const void *linked, size_t linked_size, const void *constants,
-						  size_t constants_size, void **out_data, size_t *out_size,
+LTH_MUST_CHECK enum lth_code lth_attach_constants(const void *linked, size_t linked_size,
+						  const struct lth_emit_input *input, void **out_data, size_t *out_size,
 						  struct lth_diag *diag);
+/* Copies the pieces to where they belong in zeroed memory. attach.c */
+void lth_place_constants(const struct lth_emit_input *input, void *zeroed);
 
 /* An archive with one member that defines `symbol`. archive.c */
 LTH_MUST_CHECK enum lth_code lth_archive_write(const char *member, const char *symbol, const void *data, size_t size,

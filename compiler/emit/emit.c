@@ -168,15 +168,22 @@ static enum lth_code write_blob(struct job *job)
 	};
 	lth_blob_write(job->input, options, &head, &tail);
 	enum lth_code code = LTH_OK;
-	if (!lth_buf_ok(&head) || !lth_buf_ok(&tail))
+	void *constants = NULL;
+	if (options.inline_constants) {
+		constants = calloc(1, job->input->constants_size + 1);
+		if (constants)
+			lth_place_constants(job->input, constants);
+	}
+	if (!lth_buf_ok(&head) || !lth_buf_ok(&tail) || (options.inline_constants && !constants))
 		code = lth_diag_fail(job->diag, LTH_OUT_OF_MEMORY, "executable", NULL, NULL, "no memory for the image");
 	const struct lth_emit_object pieces[3] = {
 		{head.data, head.size},
-		{job->input->constants, options.inline_constants ? job->input->constants_size : 0},
+		{constants, options.inline_constants ? job->input->constants_size : 0},
 		{tail.data, tail.size},
 	};
 	if (code == LTH_OK)
 		code = write_pieces(job, path_of(job, FILE_BLOB), pieces);
+	free(constants);
 	lth_buf_free(&head);
 	lth_buf_free(&tail);
 	return code;
@@ -265,8 +272,7 @@ static enum lth_code finish(struct job *job, void **out_data, size_t *out_size)
 	if (job->kind == LTH_EMIT_ARCHIVE)
 		code = lth_archive_write("model.o", "lathe_query", linked, size, out_data, out_size, job->diag);
 	else
-		code = lth_attach_constants(linked, size, input->constants, input->constants_size, out_data, out_size,
-					    job->diag);
+		code = lth_attach_constants(linked, size, input, out_data, out_size, job->diag);
 	free(linked);
 	return code;
 }

@@ -27,12 +27,19 @@ struct lth_emit_object {
 	size_t size;
 };
 
+/* A run of constants; between pieces are zeros. */
+struct lth_emit_piece {
+	const void *data;
+	size_t offset, size;
+};
+
 /* Everything is borrowed. */
 struct lth_emit_input {
 	const void *program; /* as lth_program_encode wrote it */
 	size_t program_size;
-	const void *constants;
-	size_t constants_size;
+	const struct lth_emit_piece *constants; /* in order, not overlapping */
+	uint32_t num_constants;
+	size_t constants_size; /* of all, with what lies between */
 	const char *info; /* JSON for `inspect` */
 	size_t info_size;
 	const char *const *kernels; /* hex identities, in the order of program->kernels */

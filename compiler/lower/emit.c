@@ -194,6 +194,12 @@ lth_lv lth_emit(struct lth_emitter *emitter, lth_sx x)
 	return emit(emitter, x, 1);
 }
 
+void lth_emit_preset(struct lth_emitter *emitter, lth_sx x, lth_lv vector)
+{
+	if (memo_reserve(emitter, x))
+		remember(emitter, 1, x, vector);
+}
+
 lth_lv lth_emit_scalar(struct lth_emitter *emitter, lth_sx x)
 {
 	return emit(emitter, x, 0);

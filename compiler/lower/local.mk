@@ -6,14 +6,15 @@ noinst_LIBRARIES += %D%/liblower.a
 	%D%/emit.c \
 	%D%/evaluate.c %D%/evaluate.h \
 	%D%/group.c %D%/kernel.h %D%/lower.h %D%/lower_group.h \
-	%D%/map.c \
+	%D%/map.c %D%/map.h \
 	%D%/nest.c \
 	%D%/packed.c \
 	%D%/parallel.c \
 	%D%/read.c \
-	%D%/reduce.c \
+	%D%/reduce.c %D%/scan.c \
 	%D%/sx.c %D%/sx.h \
 	%D%/sx_index.c \
+	%D%/turn.c \
 	%D%/view.c
 include compiler/lower/templates/local.mk
 

@@ -80,6 +80,11 @@ struct lth_reduction {
 		enum lth_combiner combiner;
 		enum lth_dtype dtype; /* of the terms: f32, f64, an integer type or bool */
 	} stages[LTH_MAX_STAGES];
+	/* A running reduction (CumSum): one stage, whose index is the output's alone, gives the term at that place; its
+	 * result there combines all terms up to it along output axis `scan_axis`. `row_axes` and `extents` mean nothing. */
+	bool scan;
+	uint32_t scan_axis;
+	bool scan_reverse, scan_exclusive; /* from the end; without the place's own term */
 };
 
 /* Says how `node` reduces; LTH_UNSUPPORTED with a reason otherwise. */

@@ -69,6 +69,8 @@ void lth_emitter_close(struct lth_emitter *emitter, uint32_t mark);
 /* The value of an expression: a scalar, or a vector of `lanes` where it varies along the vector axis. */
 lth_lv lth_emit(struct lth_emitter *emitter, lth_sx x);
 lth_lv lth_emit_scalar(struct lth_emitter *emitter, lth_sx x); /* with the vector axis at its first lane */
+/* Says what `x`, which varies along the vector axis, is in the open scope. */
+void lth_emit_preset(struct lth_emitter *emitter, lth_sx x, lth_lv vector);
 /* Emits now every part of `x` that needs no axis beyond the bound ones, so that inner loops find it done. */
 void lth_emit_hoist(struct lth_emitter *emitter, lth_sx x);
 /* Stores `x` to `value` at the current indices; `address` is its flat address expression. */
@@ -121,6 +123,12 @@ void lth_parallel_begin(struct lth_emitter *emitter, const struct lth_nest *nest
 void lth_parallel_end(struct lth_emitter *emitter, const struct lth_nest *nest, const struct lth_parallel *parallel);
 /* Lanes for loops over `extent` with elements of at most `bits`: full vectors, or fewer for short static extents. */
 unsigned lth_choose_lanes(struct lth_lower *lower, lth_dim extent, unsigned bits);
+/* reduce.c: the value that changes nothing when combined, and how two values combine (not for ARG combiners). */
+lth_lv lth_combine_neutral(struct lth_loop_fn *fn, enum lth_combiner combiner, enum lth_dtype dtype);
+enum lth_scalar_op lth_combine_op(enum lth_combiner combiner, enum lth_dtype dtype);
+/* Running reductions. scan.c */
+enum lth_code lth_lower_scan(struct lth_lower *lower, const struct lth_node *anchor, const struct lth_reduction *form,
+			     struct lth_kernel_spec *out);
 enum lth_code lth_lower_reduction(struct lth_lower *lower, const struct lth_node *anchor, struct lth_kernel_spec *out);
 
 #endif

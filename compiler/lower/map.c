@@ -1,21 +1,12 @@
 /* The schedule of groups without an anchor: one loop nest over the outputs' common shape, in memory order, the innermost
  * axis in vectors. A single merged axis is cut into the parallel range directly. */
-#include "compiler/lower/lower_group.h"
+#include "compiler/lower/map.h"
 
 #include <string.h>
 
-struct map {
-	struct lth_lower *lower;
-	struct lth_emitter emitter;
-	struct lth_nest nest;
-	struct lth_root roots[LTH_MAX_ROOTS]; /* value, address of each output in turn */
-	uint32_t operands[LTH_MAX_ROOTS / 2];
-	uint32_t num_outputs;
-};
-
-static void body(void *context)
+void lth_map_body(void *context)
 {
-	struct map *map = context;
+	struct lth_map *map = context;
 	lth_lv values[LTH_MAX_ROOTS / 2];
 	for (uint32_t k = 0; k < map->num_outputs; k++)
 		values[k] = lth_emit(&map->emitter, map->roots[2 * k].x);
@@ -28,7 +19,7 @@ static void body(void *context)
 }
 
 /* Loops over nest axes [depth, last), hoisting before each; then the vector axis. */
-static void loops(struct map *map, uint32_t depth, unsigned lanes)
+static void loops(struct lth_map *map, uint32_t depth, unsigned lanes)
 {
 	struct lth_emitter *emitter = &map->emitter;
 	uint32_t last = map->nest.num_axes - 1, axis = map->nest.axes[depth];
@@ -37,7 +28,7 @@ static void loops(struct map *map, uint32_t depth, unsigned lanes)
 	for (uint32_t k = 0; k < 2 * map->num_outputs; k++)
 		lth_emit_hoist(emitter, map->roots[k].x);
 	if (depth == last) {
-		lth_emit_vector_loop(emitter, axis, map->nest.extents[depth], LTH_LV_NONE, LTH_LV_NONE, lanes, body,
+		lth_emit_vector_loop(emitter, axis, map->nest.extents[depth], LTH_LV_NONE, LTH_LV_NONE, lanes, lth_map_body,
 				     map);
 		return;
 	}
@@ -52,7 +43,7 @@ static void loops(struct map *map, uint32_t depth, unsigned lanes)
 }
 
 /* One axis only: units of `chunk` elements. */
-static void flat_loop(struct map *map, unsigned lanes, struct lth_kernel_spec *out)
+static void flat_loop(struct lth_map *map, unsigned lanes, struct lth_kernel_spec *out)
 {
 	enum { CHUNK = 1024, GRAIN = 16 };
 	struct lth_emitter *emitter = &map->emitter;
@@ -68,10 +59,10 @@ static void flat_loop(struct map *map, unsigned lanes, struct lth_kernel_spec *o
 	emitter->lanes = lanes;
 	for (uint32_t k = 0; k < 2 * map->num_outputs; k++)
 		lth_emit_hoist(emitter, map->roots[k].x);
-	lth_emit_vector_loop(emitter, map->nest.axes[0], extent, begin, end, lanes, body, map);
+	lth_emit_vector_loop(emitter, map->nest.axes[0], extent, begin, end, lanes, lth_map_body, map);
 }
 
-static void plan_nest(struct map *map)
+static void plan_nest(struct lth_map *map)
 {
 	struct lth_lower *lower = map->lower;
 	const struct lth_value *first = &lower->graph->values[lower->group->outputs[0]];
@@ -86,7 +77,7 @@ static void plan_nest(struct map *map)
 	}
 }
 
-static void build_roots(struct map *map)
+static void build_roots(struct lth_map *map)
 {
 	struct lth_lower *lower = map->lower;
 	lth_sx index[LTH_MAX_RANK];
@@ -105,7 +96,7 @@ static void build_roots(struct map *map)
 }
 
 /* The widest element that the kernel computes with decides the number of lanes. */
-static unsigned widest_bits(struct map *map)
+static unsigned widest_bits(struct lth_map *map)
 {
 	unsigned bits = 8;
 	for (uint32_t k = 0; k < map->num_outputs; k++) {
@@ -116,7 +107,7 @@ static unsigned widest_bits(struct map *map)
 }
 
 /* Outputs of sub-byte elements: one axis over whole bytes. */
-static void plan_packed(struct map *map)
+static void plan_packed(struct lth_map *map)
 {
 	struct lth_lower *lower = map->lower;
 	struct lth_dims *dims = lower->graph->dims;
@@ -141,7 +132,7 @@ static void plan_packed(struct map *map)
 
 enum lth_code lth_lower_map(struct lth_lower *lower, struct lth_kernel_spec *out)
 {
-	struct map map = {.lower = lower};
+	struct lth_map map = {.lower = lower};
 	if (lower->group->num_outputs > LTH_MAX_ROOTS / 2)
 		return lth_lower_fail(lower, LTH_LIMIT_EXCEEDED, NULL, "a group with too many outputs");
 	lth_emitter_init(&map.emitter, lower);
@@ -169,6 +160,8 @@ enum lth_code lth_lower_map(struct lth_lower *lower, struct lth_kernel_spec *out
 		flat_loop(&map, lanes, out);
 		return lower->code;
 	}
+	if (lth_map_turn(&map, lanes, out))
+		return lower->code;
 	struct lth_parallel parallel;
 	lth_parallel_begin(&map.emitter, &map.nest, last, lth_nest_hint(lower, map.nest.extents[last]), &parallel, out);
 	loops(&map, parallel.num_parallel, lanes);

@@ -44,7 +44,7 @@ static bool takes_least(enum lth_combiner combiner)
 }
 
 /* The value that changes nothing when combined. */
-static lth_lv neutral(struct lth_loop_fn *fn, enum lth_combiner combiner, enum lth_dtype dtype)
+lth_lv lth_combine_neutral(struct lth_loop_fn *fn, enum lth_combiner combiner, enum lth_dtype dtype)
 {
 	if (combiner == LTH_COMBINE_SUM || combiner == LTH_COMBINE_PROD) {
 		int64_t unit = combiner == LTH_COMBINE_PROD;
@@ -62,7 +62,7 @@ static lth_lv neutral(struct lth_loop_fn *fn, enum lth_combiner combiner, enum l
 	return lth_loop_const_i(fn, dtype, least ? top : -top - 1);
 }
 
-static enum lth_scalar_op combine_op(enum lth_combiner combiner, enum lth_dtype dtype)
+enum lth_scalar_op lth_combine_op(enum lth_combiner combiner, enum lth_dtype dtype)
 {
 	switch (combiner) {
 	case LTH_COMBINE_SUM:
@@ -109,8 +109,8 @@ static void combine(struct accumulators *acc, unsigned slot, lth_lv mask)
 	if (!is_arg(acc->combiner)) {
 		if (mask != LTH_LV_NONE)
 			term = lth_loop_op3(fn, LTH_SCALAR_SELECT, mask, term,
-					    neutral(fn, acc->combiner, acc->dtype));
-		state[0] = lth_loop_op2(fn, combine_op(acc->combiner, acc->dtype), state[0], term);
+					    lth_combine_neutral(fn, acc->combiner, acc->dtype));
+		state[0] = lth_loop_op2(fn, lth_combine_op(acc->combiner, acc->dtype), state[0], term);
 		return;
 	}
 	bool last = acc->combiner == LTH_COMBINE_ARGMIN_LAST || acc->combiner == LTH_COMBINE_ARGMAX_LAST;
@@ -235,7 +235,7 @@ static void run_stage(struct reduce *reduce, uint32_t stage)
 				 ? slots_for(reduce, reduce->terms.extents[terms - 1], reduce->vector_rows ? 1 : lanes)
 				 : 1;
 	for (unsigned slot = 0; slot < slots; slot++) {
-		lth_lv start = neutral(fn, acc.combiner, acc.dtype);
+		lth_lv start = lth_combine_neutral(fn, acc.combiner, acc.dtype);
 		acc.state[slot * acc.width] = lanes > 1 ? lth_loop_splat(fn, start, lanes) : start;
 		if (acc.width > 1) {
 			lth_lv none = lth_loop_i64(fn, 0);
@@ -245,7 +245,7 @@ static void run_stage(struct reduce *reduce, uint32_t stage)
 	uint32_t mark = lth_emitter_open(emitter);
 	term_loops(&acc, 0, slots);
 	lth_emitter_close(emitter, mark);
-	enum lth_scalar_op op = combine_op(acc.combiner, acc.dtype);
+	enum lth_scalar_op op = lth_combine_op(acc.combiner, acc.dtype);
 	lth_lv result = acc.state[is_arg(acc.combiner) ? 1 : 0];
 	for (unsigned slot = 1; slot < slots; slot++)
 		result = lth_loop_op2(fn, op, result, acc.state[slot * acc.width]);
@@ -508,6 +508,8 @@ enum lth_code lth_lower_reduction(struct lth_lower *lower, const struct lth_node
 	enum lth_code code = impl->reduction(lower, anchor, &reduce.form, lower->diag);
 	if (code != LTH_OK)
 		return lower->code = code;
+	if (reduce.form.scan)
+		return lth_lower_scan(lower, anchor, &reduce.form, out);
 	/* output 0, or whichever is there with its shape */
 	lth_value_id first = anchor->outputs[0] != LTH_NONE ? anchor->outputs[0] : lower->group->outputs[0];
 	struct lth_value shape = lower->graph->values[first];

@@ -302,6 +302,20 @@ static enum lth_code infer_cumulative(struct lth_infer *infer)
 	return code ? code : lth_infer_like(infer, 0, 0);
 }
 
+/* The axis, when it is known now. */
+static bool cumulative_axis(struct lth_lower *lower, const struct lth_axes *axes, uint32_t *out_axis)
+{
+	struct lth_dims *dims = lth_lower_graph(lower)->dims;
+	for (uint32_t i = 0; i < axes->rank; i++) {
+		int64_t in;
+		if (!lth_dim_is_const(dims, axes->in[i], &in))
+			return false;
+		if (in)
+			*out_axis = i;
+	}
+	return true;
+}
+
 static enum lth_code cumulative_reduction(struct lth_lower *lower, const struct lth_node *node,
 					  struct lth_reduction *out, struct lth_diag *diag)
 {
@@ -317,13 +331,15 @@ static enum lth_code cumulative_reduction(struct lth_lower *lower, const struct 
 				    lth_dim_mul(dims, axes.in[i], lth_extent_dim(lower, node->inputs[0], (int32_t)i)));
 	out->row_axes = (1u << axes.rank) - 1;
 	out->num_stages = 1;
+	out->scan = cumulative_axis(lower, &axes, &out->scan_axis);
+	out->scan_reverse = lth_op_int(node, "reverse") != 0;
+	out->scan_exclusive = lth_op_int(node, "exclusive") != 0;
 	out->stages[0].combiner = lth_op_id(node->op) == LTH_OP_ID_CumSum ? LTH_COMBINE_SUM : LTH_COMBINE_PROD;
 	out->stages[0].dtype = lth_compute_dtype(lth_value_dtype(lower, node->inputs[0]));
 	return LTH_OK;
 }
 
-/* Each element combines its whole axis, with the neutral value past itself: quadratic, but any element is independent
- * of its neighbours and so of threads and vectors. */
+/* Where the axis is not known before the run, each element combines its whole axis, with the neutral value past itself. */
 static lth_sx cumulative_stage(struct lth_lower *lower, const struct lth_node *node, uint32_t stage,
 			       const lth_sx *index)
 {
@@ -331,8 +347,11 @@ static lth_sx cumulative_stage(struct lth_lower *lower, const struct lth_node *n
 	struct lth_sx_pool *pool = lth_lower_pool(lower);
 	uint32_t rank = lth_rank(lower, node->inputs[0]);
 	struct lth_axes axes;
-	lth_sx at[LTH_MAX_RANK], term = index[rank], here = lth_sx_int(pool, 0);
+	uint32_t axis;
 	lth_node_axes(lth_lower_graph(lower), node, 1, rank, &axes);
+	if (cumulative_axis(lower, &axes, &axis))
+		return lth_read(lower, node->inputs[0], index);
+	lth_sx at[LTH_MAX_RANK], term = index[rank], here = lth_sx_int(pool, 0);
 	for (uint32_t i = 0; i < rank; i++) {
 		lth_sx along = lth_sx_dim(pool, axes.in[i]);
 		here = lth_add(pool, here, lth_mul(pool, along, index[i]));

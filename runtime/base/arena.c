@@ -5,7 +5,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { BLOCK_BYTES = 64 * 1024, ALIGN = 16 };
 
@@ -41,6 +43,19 @@ void lth_arena_destroy(struct lth_arena **arena)
 	*arena = NULL;
 }
 
+void *lth_calloc_large(size_t size)
+{
+	enum { LARGE = 1 << 20, PAGE = 4096 };
+	char *memory = calloc(1, size ? size : 1);
+#ifdef MADV_HUGEPAGE
+	if (memory && size >= LARGE) { /* fresh pages still; to take the advice or not is the system's affair */
+		size_t skip = -(uintptr_t)memory & (PAGE - 1);
+		madvise(memory + skip, (size - skip) & ~(size_t)(PAGE - 1), MADV_HUGEPAGE);
+	}
+#endif
+	return memory;
+}
+
 static size_t round_up(size_t size)
 {
 	return (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
@@ -54,7 +69,7 @@ static struct block *new_block(struct lth_arena *arena, size_t payload)
 	size_t total = header + payload;
 	if (arena->cap && total > arena->cap - arena->taken)
 		return NULL;
-	struct block *block = calloc(1, total);
+	struct block *block = lth_calloc_large(total);
 	if (!block)
 		return NULL;
 	block->size = total;

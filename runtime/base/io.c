@@ -1,6 +1,8 @@
 /* Files and clocks. See io.h. */
 #include "runtime/base/io.h"
 
+#include "runtime/base/arena.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -67,7 +69,7 @@ enum lth_code lth_read_file(const char *path, size_t limit, char **out_data, siz
 				     size, limit);
 		goto done;
 	}
-	data = malloc(size + 1);
+	data = lth_calloc_large(size + 1);
 	if (!data) {
 		code = lth_diag_fail(diag, LTH_OUT_OF_MEMORY, path, NULL, NULL, "%zu bytes to read", size);
 		goto done;
