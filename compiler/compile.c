@@ -35,7 +35,8 @@ static enum lth_code import(struct lth_variant *build)
 	const struct lth_compile_request *request = build->request;
 	const json_t *dims = lth_variant_option(build, LTH_OPTION_ID_DIMS);
 	struct lth_import_dim *list = lth_arena_array(build->arena, json_object_size(dims) + 1, sizeof(*list));
-	struct lth_import_options options = {.dims = list};
+	struct lth_import_options options = {
+		.dims = list, .symbolic = json_is_true(lth_variant_option(build, LTH_OPTION_ID_SYMBOLIC))};
 	if (!list)
 		return lth_diag_fail(build->diag, LTH_OUT_OF_MEMORY, "import", NULL, NULL, "no memory");
 	json_t *copy = json_deep_copy(dims), *range;

@@ -139,7 +139,7 @@ static const char *format_of(const struct arguments *arguments)
 static enum lth_code read_graph(const struct arguments *arguments, const char *data, size_t size,
 				struct lth_arena *arena, struct lth_graph **out, struct lth_diag *diag)
 {
-	const struct lth_import_options options = {arguments->dims, arguments->num_dims};
+	const struct lth_import_options options = {arguments->dims, arguments->num_dims, false};
 	const char *format = format_of(arguments);
 	if (strcmp(format, "onnx") == 0)
 		return lth_import_onnx(data, size, arguments->files, arguments->num_files, &options, arena, out, diag);

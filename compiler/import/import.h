@@ -22,6 +22,7 @@ struct lth_import_dim {
 struct lth_import_options {
 	const struct lth_import_dim *dims;
 	size_t num_dims;
+	bool symbolic; /* fixed dimensions of inputs become symbols too: `input[axis]`, from 0, the fixed value their hint */
 };
 
 /* LTH_INVALID_MODEL, LTH_UNSUPPORTED_OP (all missing operators in one message), LTH_UNSUPPORTED, LTH_MISSING_BLOB,

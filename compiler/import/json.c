@@ -119,11 +119,15 @@ static enum lth_code read_dim(struct lth_json *json, const struct lth_json_path 
 			      const char *input, lth_dim *out)
 {
 	struct lth_import_dim preset = LTH_IMPORT_DIM_DEFAULT;
-	if (json_is_integer(value) && json_integer_value(value) >= 0) {
+	bool fixed = json_is_integer(value) && json_integer_value(value) >= 0;
+	if (fixed && json->base.options->symbolic) {
+		preset.min = 0;
+		preset.hint = json_integer_value(value);
+	} else if (fixed) {
 		*out = lth_dim_const(json->base.graph->dims, json_integer_value(value));
 		return *out == LTH_DIM_NONE ? lth_importer_memory(&json->base) : LTH_OK;
 	}
-	if (json_is_null(value)) {
+	if (json_is_null(value) || fixed) {
 		preset.name = lth_arena_printf(json->base.arena, "%s[%zu]", input, path->index);
 	} else {
 		enum lth_code code = lth_json_text(json, path, value, &preset.name);

@@ -11,7 +11,10 @@ static enum lth_code input_dim(struct lth_onnx *onnx, const Lth__Onnx__Dimension
 {
 	struct lth_import_dim preset = LTH_IMPORT_DIM_DEFAULT;
 	bool named = dim->dim_param && *dim->dim_param;
-	if (dim->has_dim_value && !named && dim->dim_value >= 0) {
+	if (dim->has_dim_value && !named && dim->dim_value >= 0 && onnx->base.options->symbolic) {
+		preset.min = 0;
+		preset.hint = dim->dim_value;
+	} else if (dim->has_dim_value && !named && dim->dim_value >= 0) {
 		*out = lth_dim_const(onnx->base.graph->dims, dim->dim_value);
 		return *out == LTH_DIM_NONE ? lth_importer_memory(&onnx->base) : LTH_OK;
 	}
