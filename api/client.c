@@ -69,8 +69,8 @@ static int problem_of_reply(const struct lathe_reply *reply, const char *url, st
 	if (code == LTH_NUM_CODES || code == LTH_OK)
 		lth_diag_fail(&diag, code_by_status(reply->status), url, NULL, NULL, "HTTP status %d", reply->status);
 	else
-		lth_diag_fail(&diag, code, member(body, "place"), member(body, "expected"), member(body, "advice"), "%s",
-			      member(body, "found"));
+		lth_diag_fail(&diag, code, member(body, "place"), member(body, "expected"), member(body, "advice"),
+			      "%s", member(body, "found"));
 	json_decref(body);
 	return lathe_problem_set(problem, &diag, reply->status);
 }
@@ -234,8 +234,11 @@ static int on_progress(void *context, curl_off_t receive, curl_off_t received, c
 {
 	struct lathe_client *client = context;
 	struct lathe_progress progress = {
-		.sent_bytes = (uint64_t)sent, .send_bytes = (uint64_t)send, .received_bytes = (uint64_t)received,
-		.receive_bytes = (uint64_t)receive, .seconds = (double)(lth_now_ns() - client->call_start_ns) * 1e-9,
+		.sent_bytes = (uint64_t)sent,
+		.send_bytes = (uint64_t)send,
+		.received_bytes = (uint64_t)received,
+		.receive_bytes = (uint64_t)receive,
+		.seconds = (double)(lth_now_ns() - client->call_start_ns) * 1e-9,
 	};
 	client->on_progress(client->context, &progress);
 	return 0;
@@ -327,17 +330,19 @@ static int unreachable(const struct exchange *x, CURLcode result, struct lathe_p
 	struct lth_diag diag = {0};
 	bool refused = result == CURLE_COULDNT_CONNECT || result == CURLE_COULDNT_RESOLVE_HOST;
 	lth_diag_fail(&diag, LTH_UNREACHABLE, x->client->server, NULL,
-		      refused ? "start lathed, name its address with --server or LATHE_SERVER, or use --local" : NULL, "%s",
-		      x->error[0] ? x->error : curl_easy_strerror(result));
+		      refused ? "start lathed, name its address with --server or LATHE_SERVER, or use --local" : NULL,
+		      "%s", x->error[0] ? x->error : curl_easy_strerror(result));
 	return lathe_problem_set(problem, &diag, 0);
 }
 
 static void wait_seconds(const struct lathe_client *client, double seconds)
 {
-	struct timespec time = {.tv_sec = (time_t)seconds, .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
+	struct timespec time = {.tv_sec = (time_t)seconds,
+				.tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
 	if (client->on_progress) {
 		struct lathe_progress progress = {
-			.retry_after = seconds, .seconds = (double)(lth_now_ns() - client->call_start_ns) * 1e-9,
+			.retry_after = seconds,
+			.seconds = (double)(lth_now_ns() - client->call_start_ns) * 1e-9,
 		};
 		client->on_progress(client->context, &progress);
 	}

@@ -29,7 +29,11 @@ int lathe_client_upload(struct lathe_client *client, const void *bytes, size_t s
 	int code = lathe_client_call(client, &ask, &reply, &ignored);
 	if (code != 0 && ignored.status == 404) {
 		struct lathe_call put = {
-			.method = "PUT", .path = path, .body = bytes, .body_bytes = size, .type = "application/octet-stream",
+			.method = "PUT",
+			.path = path,
+			.body = bytes,
+			.body_bytes = size,
+			.type = "application/octet-stream",
 		};
 		code = lathe_client_call(client, &put, &reply, problem);
 	} else if (code != 0 && problem) {
@@ -91,16 +95,20 @@ static int upload_all(struct lathe_client *client, const struct lathe_compile *c
 	return 0;
 }
 
-int lathe_client_compile(struct lathe_client *client, const struct lathe_compile *compile, struct lathe_reply *out_reply,
-			 struct lathe_problem *problem)
+int lathe_client_compile(struct lathe_client *client, const struct lathe_compile *compile,
+			 struct lathe_reply *out_reply, struct lathe_problem *problem)
 {
 	char *path, *text = NULL;
 	json_t *body = NULL;
 	bool by_digest = compile->model_bytes > LARGE_MODEL || compile->num_files || compile->options;
 	struct lathe_call call = {
-		.method = "POST", .body = compile->model, .body_bytes = compile->model_bytes,
-		.type = "application/octet-stream", .accept = compile->accept ? compile->accept : "application/json",
-		.prefer = compile->prefer, .no_cache = compile->no_cache,
+		.method = "POST",
+		.body = compile->model,
+		.body_bytes = compile->model_bytes,
+		.type = "application/octet-stream",
+		.accept = compile->accept ? compile->accept : "application/json",
+		.prefer = compile->prefer,
+		.no_cache = compile->no_cache,
 	};
 	if (by_digest) {
 		int code = upload_all(client, compile, &body, problem);

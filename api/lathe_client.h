@@ -28,14 +28,14 @@ enum { LATHE_DIGEST_TEXT = 7 + 64 + 1 }; /* "sha256:", 64 hex digits, NUL */
 
 /* What went wrong: by the daemon's account (RFC 9457), or on the way to it. */
 struct lathe_problem {
-	int exit_code;       /* what the command line exits with */
-	int status;          /* of HTTP; 0 when there was no answer */
-	char type[48];       /* stable word: "unsupported-op", "busy", "unreachable" ... */
-	char place[256];     /* where: a node, an option, an address */
-	char found[2048];    /* what was found */
-	char expected[512];  /* what would have been right; may be empty */
-	char advice[512];    /* what to do; may be empty */
-	char text[4096];     /* all of it in one line, for people */
+	int exit_code; /* what the command line exits with */
+	int status; /* of HTTP; 0 when there was no answer */
+	char type[48]; /* stable word: "unsupported-op", "busy", "unreachable" ... */
+	char place[256]; /* where: a node, an option, an address */
+	char found[2048]; /* what was found */
+	char expected[512]; /* what would have been right; may be empty */
+	char advice[512]; /* what to do; may be empty */
+	char text[4096]; /* all of it in one line, for people */
 };
 
 struct lathe_client;
@@ -43,18 +43,20 @@ struct lathe_client;
 /* How far a call has come; totals are 0 while unknown. */
 struct lathe_progress {
 	uint64_t sent_bytes, send_bytes, received_bytes, receive_bytes;
-	double seconds;      /* since the call began */
-	double retry_after;  /* above 0: the daemon is busy, and this many seconds are waited */
+	double seconds; /* since the call began */
+	double retry_after; /* above 0: the daemon is busy, and this many seconds are waited */
 };
 
 struct lathe_client_settings {
-	const char *server;    /* http://HOST:PORT, https://..., unix:PATH; NULL: $LATHE_SERVER, else http://127.0.0.1:8117 */
-	const char *token;     /* NULL: $LATHE_TOKEN, else none */
-	const char *ca_file;   /* PEM of the authority to trust; NULL: the system's */
+	const char
+		*server; /* http://HOST:PORT, https://..., unix:PATH; NULL: $LATHE_SERVER, else http://127.0.0.1:8117 */
+	const char *token; /* NULL: $LATHE_TOKEN, else none */
+	const char *ca_file; /* PEM of the authority to trust; NULL: the system's */
 	const char *cert_file; /* of a client certificate, PEM */
 	const char *key_file;
-	int retries;           /* of a busy daemon; negative: 8 */
-	void (*on_progress)(void *context, const struct lathe_progress *progress); /* a few times a second; may be NULL */
+	int retries; /* of a busy daemon; negative: 8 */
+	void (*on_progress)(void *context,
+			    const struct lathe_progress *progress); /* a few times a second; may be NULL */
 	void *context;
 };
 
@@ -68,19 +70,19 @@ const char *lathe_client_server(const struct lathe_client *client);
 /* One request. What is NULL is not sent. */
 struct lathe_call {
 	const char *method; /* "GET", "HEAD", "PUT", "POST", "DELETE" */
-	const char *path;   /* with its query: "/v1/jobs?state=running" */
+	const char *path; /* with its query: "/v1/jobs?state=running" */
 	const void *body;
 	size_t body_bytes;
-	const char *type;   /* Content-Type of the body */
+	const char *type; /* Content-Type of the body */
 	const char *accept, *prefer;
-	int no_cache;       /* 1: Cache-Control: no-cache */
+	int no_cache; /* 1: Cache-Control: no-cache */
 };
 
 struct lathe_reply {
 	int status;
-	char *body;         /* the caller's; a NUL stands behind `bytes` bytes */
+	char *body; /* the caller's; a NUL stands behind `bytes` bytes */
 	size_t bytes;
-	char job[32];       /* the job's id, where there was one */
+	char job[32]; /* the job's id, where there was one */
 	char location[256];
 };
 
@@ -106,16 +108,16 @@ struct lathe_compile {
 	size_t model_bytes;
 	const struct lathe_file *files; /* external data */
 	size_t num_files;
-	const char *query;   /* options as in a URL, escaped; may be NULL */
+	const char *query; /* options as in a URL, escaped; may be NULL */
 	const char *options; /* options as JSON; may be NULL; the query adds to them */
-	const char *accept;  /* NULL: the result document as JSON */
-	const char *prefer;  /* "respond-async", "wait=N"; may be NULL */
+	const char *accept; /* NULL: the result document as JSON */
+	const char *prefer; /* "respond-async", "wait=N"; may be NULL */
 	int no_cache;
 };
 
 /* Compiles. A large model, and one with files, goes by digest and is sent only if the daemon lacks it. */
-int lathe_client_compile(struct lathe_client *client, const struct lathe_compile *compile, struct lathe_reply *out_reply,
-			 struct lathe_problem *problem);
+int lathe_client_compile(struct lathe_client *client, const struct lathe_compile *compile,
+			 struct lathe_reply *out_reply, struct lathe_problem *problem);
 
 #ifdef __cplusplus
 }

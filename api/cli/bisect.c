@@ -1,7 +1,7 @@
 /* lathe bisect: which node a pass computes wrongly. The reference is the same model at opt_level 0 (or with the options
- * of --reference). First all values are made outputs in one compile, which finds wrong kernels; if they all agree, making
- * them outputs hid the fault (nothing fuses past an output), and single values are searched, each as the only output of
- * a model cut down to it, by halves: a value computed from a wrong one is taken to be wrong too. */
+ * of --reference). First all values are made outputs in one compile, which finds wrong kernels; if they all agree,
+ * making them outputs hid the fault (nothing fuses past an output), and single values are searched, each as the only
+ * output of a model cut down to it, by halves: a value computed from a wrong one is taken to be wrong too. */
 #include "api/cli/executable.h"
 #include "api/cli/onnx_cut.h"
 #include "api/cli/verify.h"
@@ -33,7 +33,8 @@ struct difference {
 };
 
 /* --- in a child: builds may crash */
-static void run_build(const struct bisect *b, const struct lathe_reply *library, struct lth_exe *exe, struct lth_diag *diag)
+static void run_build(const struct bisect *b, const struct lathe_reply *library, struct lth_exe *exe,
+		      struct lth_diag *diag)
 {
 	lathe_query_fn query;
 	struct lathe_options options = {.bytes = sizeof(options), .threads = 1};
@@ -55,7 +56,9 @@ static void run_build(const struct bisect *b, const struct lathe_reply *library,
 	for (uint32_t i = 0; i < count; i++) {
 		const struct lth_host_tensor *file = &b->inputs[i];
 		inputs[i] = (struct lathe_tensor){
-			.dtype = lth_dtype_onnx(file->dtype), .rank = file->rank, .data = file->data,
+			.dtype = lth_dtype_onnx(file->dtype),
+			.rank = file->rank,
+			.data = file->data,
 			.bytes = (uint64_t)file->bytes,
 		};
 		memcpy(inputs[i].dims, file->dims, sizeof(file->dims));
@@ -72,8 +75,8 @@ static struct lth_host_tensor as_host(const struct lathe_tensor *t)
 	return out;
 }
 
-static void compare_builds(const struct bisect *b, const struct lathe_reply *reference, const struct lathe_reply *subject,
-			   struct difference *out)
+static void compare_builds(const struct bisect *b, const struct lathe_reply *reference,
+			   const struct lathe_reply *subject, struct difference *out)
 {
 	struct lth_exe left = {0}, right = {0};
 	struct lth_diag diag = {0};
@@ -126,8 +129,13 @@ static enum lth_code build(struct bisect *b, const char *bytes, size_t size, con
 {
 	struct lathe_problem problem;
 	struct lathe_compile compile = {
-		.model = bytes, .model_bytes = size, .files = b->model.files, .num_files = b->model.num_files,
-		.query = query, .accept = "application/octet-stream", .no_cache = lth_cli_has(b->cli, LTH_CLI_NO_CACHE),
+		.model = bytes,
+		.model_bytes = size,
+		.files = b->model.files,
+		.num_files = b->model.num_files,
+		.query = query,
+		.accept = "application/octet-stream",
+		.no_cache = lth_cli_has(b->cli, LTH_CLI_NO_CACHE),
 	};
 	b->compiles++;
 	int code = lathe_client_compile(b->cli->client, &compile, out, &problem);
@@ -155,7 +163,8 @@ static enum lth_code compare_values(struct bisect *b, size_t begin, size_t end, 
 	if (code == LTH_OK)
 		code = compare_model(b, lth_buf_text(&cut), cut.size, out);
 	if (code == LTH_OK && out->code != LTH_OK)
-		code = lth_diag_fail(&b->cli->diag, out->code, b->scan.values[end - 1].name, NULL, NULL, "%s", out->reason);
+		code = lth_diag_fail(&b->cli->diag, out->code, b->scan.values[end - 1].name, NULL, NULL, "%s",
+				     out->reason);
 	lth_buf_free(&cut);
 	return code;
 }
@@ -177,7 +186,8 @@ static enum lth_code search_by_halves(struct bisect *b, size_t *out_value, struc
 		if (code != LTH_OK)
 			return code;
 		if (lth_cli_has(b->cli, LTH_CLI_VERBOSE))
-			fprintf(stderr, "%s: %s\n", b->scan.values[middle].name, found.differs ? found.reason : "equal");
+			fprintf(stderr, "%s: %s\n", b->scan.values[middle].name,
+				found.differs ? found.reason : "equal");
 		if (found.differs) {
 			high = middle;
 			*out = found;
@@ -220,13 +230,15 @@ static void report(const struct bisect *b, size_t value, const struct difference
 		if (lth_cli_has(b->cli, LTH_CLI_JSON))
 			printf("{\"differs\":false,\"values\":%zu,\"compiles\":%u}\n", b->scan.num_values, b->compiles);
 		else
-			printf("no value differs: %zu values of %u compiles compared\n", b->scan.num_values, b->compiles);
+			printf("no value differs: %zu values of %u compiles compared\n", b->scan.num_values,
+			       b->compiles);
 		return;
 	}
 	const struct lth_onnx_value *v = &b->scan.values[value];
 	if (lth_cli_has(b->cli, LTH_CLI_JSON)) {
-		json_t *document = json_pack("{s:b, s:s, s:s, s:s, s:s, s:i}", "differs", 1, "value", v->name, "node", v->node,
-					     "op", v->op, "reason", found->reason, "compiles", (int)b->compiles);
+		json_t *document =
+			json_pack("{s:b, s:s, s:s, s:s, s:s, s:i}", "differs", 1, "value", v->name, "node", v->node,
+				  "op", v->op, "reason", found->reason, "compiles", (int)b->compiles);
 		lth_cli_print_json(document);
 		json_decref(document);
 	} else {
@@ -257,8 +269,8 @@ static enum lth_code read_inputs(struct bisect *b)
 {
 	size_t count = b->cli->num_arguments - 1;
 	b->inputs = calloc(count + 1, sizeof(*b->inputs));
-	enum lth_code code = b->inputs ? LTH_OK
-				       : lth_diag_fail(&b->cli->diag, LTH_OUT_OF_MEMORY, "inputs", NULL, NULL, "no memory");
+	enum lth_code code =
+		b->inputs ? LTH_OK : lth_diag_fail(&b->cli->diag, LTH_OUT_OF_MEMORY, "inputs", NULL, NULL, "no memory");
 	for (size_t i = 0; i < count && code == LTH_OK; i++)
 		code = lth_host_read_file(b->cli->arguments[i + 1], &b->inputs[i], &b->cli->diag);
 	return code;
@@ -278,7 +290,8 @@ static enum lth_code reference_query(struct lth_cli *cli, struct lth_buf *out)
 		char name[128];
 		size_t length = strcspn(text, "=");
 		if (!text[length] || !length || length >= sizeof(name))
-			return lth_diag_fail(&cli->diag, LTH_INVALID_OPTION, "--reference", "PATH=VALUE", NULL, "'%s'", text);
+			return lth_diag_fail(&cli->diag, LTH_INVALID_OPTION, "--reference", "PATH=VALUE", NULL, "'%s'",
+					     text);
 		snprintf(name, sizeof(name), "%.*s", (int)length, text);
 		lth_cli_query_add(out, name, text + length + 1);
 	}
@@ -291,10 +304,13 @@ enum lth_code lth_cli_bisect(struct lth_cli *cli)
 {
 	struct lth_buf query = {0}, reference = {0};
 	struct bisect b = {
-		.cli = cli, .tolerance = {
-			.rtol = lth_cli_number(cli, LTH_CLI_RTOL, -1), .atol = lth_cli_number(cli, LTH_CLI_ATOL, -1),
-			.scaled = true, /* values in the middle of a model have any magnitude */
-		},
+		.cli = cli,
+		.tolerance =
+			{
+				.rtol = lth_cli_number(cli, LTH_CLI_RTOL, -1),
+				.atol = lth_cli_number(cli, LTH_CLI_ATOL, -1),
+				.scaled = true, /* values in the middle of a model have any magnitude */
+			},
 	};
 	lth_cli_query_add(&query, "artifact", "so");
 	enum lth_code code = lth_cli_query(cli, &query);

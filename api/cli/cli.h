@@ -1,6 +1,6 @@
-/* The command line `lathe`: what its files share. A command is a row of commands.def and a function lth_cli_NAME; options
- * are rows of options.def. Errors go to cli->diag and end the program with the exit code of their kind.
- * Thread rule: one thread. */
+/* The command line `lathe`: what its files share. A command is a row of commands.def and a function lth_cli_NAME;
+ * options are rows of options.def. Errors go to cli->diag and end the program with the exit code of their kind. Thread
+ * rule: one thread. */
 #ifndef LTH_CLI_H
 #define LTH_CLI_H
 
@@ -18,7 +18,13 @@ enum lth_cli_option {
 	LTH_NUM_CLI_OPTIONS
 };
 
-enum lth_cli_kind { LTH_CLI_KIND_SWITCH, LTH_CLI_KIND_TEXT, LTH_CLI_KIND_COUNT, LTH_CLI_KIND_NUMBER, LTH_CLI_KIND_BYTES };
+enum lth_cli_kind {
+	LTH_CLI_KIND_SWITCH,
+	LTH_CLI_KIND_TEXT,
+	LTH_CLI_KIND_COUNT,
+	LTH_CLI_KIND_NUMBER,
+	LTH_CLI_KIND_BYTES
+};
 
 struct lth_cli;
 typedef enum lth_code (*lth_cli_fn)(struct lth_cli *cli);
@@ -38,14 +44,15 @@ struct lth_cli_option_row {
 	const char *argument, *commands, *query, *help;
 };
 
-enum { LTH_NUM_CLI_COMMANDS = 0
-#define LTH_COMMAND(word, name, arguments, least, most, daemon, summary, text) + 1
+enum {
+	LTH_NUM_CLI_COMMANDS = 0
+#define LTH_COMMAND(word, name, arguments, least, most, daemon, summary, text) +1
 #include "api/cli/commands.def"
 #undef LTH_COMMAND
 };
 extern const struct lth_cli_command lth_cli_commands[LTH_NUM_CLI_COMMANDS];
 extern const struct lth_cli_option_row lth_cli_options_table[LTH_NUM_CLI_OPTIONS];
-#define LTH_COMMAND(word, name, arguments, least, most, daemon, summary, text) \
+#define LTH_COMMAND(word, name, arguments, least, most, daemon, summary, text)                                         \
 	enum lth_code lth_cli_##name(struct lth_cli *cli);
 #include "api/cli/commands.def"
 #undef LTH_COMMAND
@@ -65,8 +72,8 @@ struct lth_cli {
 	const char **arguments;
 	size_t num_arguments;
 	struct lth_diag diag;
-	int status;                   /* exit status of a command that succeeded in saying that something is wrong */
-	struct lathe_client *client;  /* set where the command's row asks for a daemon */
+	int status; /* exit status of a command that succeeded in saying that something is wrong */
+	struct lathe_client *client; /* set where the command's row asks for a daemon */
 	struct lth_cli_local *local;
 	bool progress_shown;
 	char **rest; /* what follows `run`, as it came */
@@ -121,8 +128,8 @@ void lth_cli_local_stop(struct lth_cli *cli);
 /* text.c: for people. */
 void lth_cli_bytes(int64_t bytes, char *out, size_t size); /* "12.3 MiB" */
 const char *lth_cli_member(const json_t *object, const char *key); /* text, or "" */
-int64_t lth_cli_int(const json_t *object, const char *key);       /* or -1 */
-double lth_cli_real(const json_t *object, const char *key);       /* or -1 */
+int64_t lth_cli_int(const json_t *object, const char *key); /* or -1 */
+double lth_cli_real(const json_t *object, const char *key); /* or -1 */
 void lth_cli_print_json(const json_t *json);
 void lth_cli_clear_progress(struct lth_cli *cli);
 

@@ -8,8 +8,8 @@
 static const struct {
 	const char *suffix, *kind;
 } suffixes[] = {
-	{".so", "so"}, {".a", "a"}, {".o", "obj"}, {".ir", "ir"}, {".program", "program"}, {".plan", "plan"},
-	{".s", "asm"}, {".ll", "llvm"}, {".loops", "loops"},
+	{".so", "so"},	   {".a", "a"},	  {".o", "obj"},   {".ir", "ir"},	{".program", "program"},
+	{".plan", "plan"}, {".s", "asm"}, {".ll", "llvm"}, {".loops", "loops"},
 };
 enum { NUM_SUFFIXES = sizeof(suffixes) / sizeof(suffixes[0]) };
 
@@ -91,7 +91,8 @@ static void print_measure(const json_t *measure)
 		return;
 	lth_cli_bytes(lth_cli_int(measure, "peak_bytes"), peak, sizeof(peak));
 	lth_cli_bytes(lth_cli_int(measure, "peak_rss_bytes"), resident, sizeof(resident));
-	printf("%-10s%lld runs: min %.1f us, p50 %.1f, p90 %.1f, p99 %.1f; peak %s, resident %s, %lld allocations a run\n",
+	printf("%-10s%lld runs: min %.1f us, p50 %.1f, p90 %.1f, p99 %.1f; peak %s, resident %s, %lld allocations a "
+	       "run\n",
 	       "measure", (long long)lth_cli_int(measure, "runs"), lth_cli_real(latency, "min"),
 	       lth_cli_real(latency, "p50"), lth_cli_real(latency, "p90"), lth_cli_real(latency, "p99"), peak, resident,
 	       (long long)lth_cli_int(measure, "allocations_per_run"));
@@ -119,7 +120,8 @@ static bool artifact_path(const char *output, size_t index, const char *kind, ch
 		length = snprintf(out, size, "%s", output);
 	} else {
 		const char *slash = strrchr(output, '/'), *dot = strrchr(output, '.');
-		size_t stem = dot && (!slash || dot > slash + 1) && dot != output ? (size_t)(dot - output) : strlen(output);
+		size_t stem =
+			dot && (!slash || dot > slash + 1) && dot != output ? (size_t)(dot - output) : strlen(output);
 		length = snprintf(out, size, "%.*s%s", (int)stem, output, suffix_by_kind(kind));
 	}
 	return length >= 0 && (size_t)length < size;

@@ -4,7 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-/* A float of `exponent` and `mantissa` bits below a sign, IEEE 754's way: the largest exponent is infinities and NaN. */
+/* A float of `exponent` and `mantissa` bits below a sign, IEEE 754's way: the largest exponent is infinities and NaN.
+ */
 static double small_float(uint32_t bits, int exponent_bits, int mantissa_bits, int bias, bool specials)
 {
 	uint32_t mantissa = bits & ((1u << mantissa_bits) - 1);

@@ -188,16 +188,20 @@ enum lth_code lth_cli_man(struct lth_cli *cli)
 {
 	struct lth_buf out = {0};
 	(void)cli;
-	lth_buf_printf(&out, ".TH LATHE 1 \"\" \"lathe %s\" \"User Commands\"\n.SH NAME\nlathe \\- compile tensor graphs, run "
-			     "them, and show what they cost\n.SH SYNOPSIS\n\\fBlathe\\fR \\fICOMMAND\\fR [\\fIOPTION\\fR...] "
-			     "\\fIARGUMENT\\fR...\n.SH COMMANDS\n",
-		       PACKAGE_VERSION);
+	lth_buf_printf(
+		&out,
+		".TH LATHE 1 \"\" \"lathe %s\" \"User Commands\"\n.SH NAME\nlathe \\- compile tensor graphs, run "
+		"them, and show what they cost\n.SH SYNOPSIS\n\\fBlathe\\fR \\fICOMMAND\\fR [\\fIOPTION\\fR...] "
+		"\\fIARGUMENT\\fR...\n.SH COMMANDS\n",
+		PACKAGE_VERSION);
 	for (int i = 0; i < LTH_NUM_CLI_COMMANDS; i++)
 		man_command(&out, &lth_cli_commands[i]);
 	lth_buf_puts(&out, ".SH OPTIONS OF ALL COMMANDS\n");
 	each_option(NULL, false, man_option, &out);
-	lth_buf_puts(&out, ".SH ENVIRONMENT\n.TP\n\\fBLATHE_SERVER\\fR\nthe daemon, where \\-\\-server does not name one\n"
-			   ".TP\n\\fBLATHE_TOKEN\\fR\nthe credential, where \\-\\-token does not give one\n.SH EXIT STATUS\n");
+	lth_buf_puts(
+		&out,
+		".SH ENVIRONMENT\n.TP\n\\fBLATHE_SERVER\\fR\nthe daemon, where \\-\\-server does not name one\n"
+		".TP\n\\fBLATHE_TOKEN\\fR\nthe credential, where \\-\\-token does not give one\n.SH EXIT STATUS\n");
 	each_exit(man_exit, &out);
 	lth_buf_puts(&out, ".SH SEE ALSO\n\\fBlathed\\fR(8)\n");
 	fputs(lth_buf_text(&out), stdout);
@@ -217,7 +221,8 @@ static void completion_bash(struct lth_buf *out)
 {
 	lth_buf_puts(out, "_lathe() {\n\tlocal word=${COMP_WORDS[COMP_CWORD]} command= i words\n"
 			  "\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
-			  "\t\t[[ ${COMP_WORDS[i]} != -* ]] && { command=${COMP_WORDS[i]}; break; }\n\tdone\n\tcase $command in\n");
+			  "\t\t[[ ${COMP_WORDS[i]} != -* ]] && { command=${COMP_WORDS[i]}; break; }\n\tdone\n\tcase "
+			  "$command in\n");
 	for (int i = 0; i < LTH_NUM_CLI_COMMANDS; i++) {
 		lth_buf_printf(out, "\t%s) words='", lth_cli_commands[i].word);
 		each_option(&lth_cli_commands[i], true, add_words, out);
@@ -228,7 +233,8 @@ static void completion_bash(struct lth_buf *out)
 	for (int i = 0; i < LTH_NUM_CLI_COMMANDS; i++)
 		lth_buf_printf(out, " %s", lth_cli_commands[i].word);
 	each_option(NULL, false, add_words, out);
-	lth_buf_puts(out, "' ;;\n\tesac\n\t[[ $word == -* || -z $command ]] && COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
+	lth_buf_puts(out, "' ;;\n\tesac\n\t[[ $word == -* || -z $command ]] && COMPREPLY=($(compgen -W \"$words\" -- "
+			  "\"$word\"))\n"
 			  "}\ncomplete -o default -F _lathe lathe\n");
 }
 
@@ -273,8 +279,8 @@ enum lth_code lth_cli_completion(struct lth_cli *cli)
 	} else if (strcmp(shell, "fish") == 0) {
 		completion_fish(&out);
 	} else {
-		return lth_diag_fail(&cli->diag, LTH_INVALID_OPTION, "lathe completion", "bash, zsh or fish", NULL, "'%s'",
-				     shell);
+		return lth_diag_fail(&cli->diag, LTH_INVALID_OPTION, "lathe completion", "bash, zsh or fish", NULL,
+				     "'%s'", shell);
 	}
 	fputs(lth_buf_text(&out), stdout);
 	lth_buf_free(&out);

@@ -128,7 +128,7 @@ static void print_memory(const json_t *memory)
 	static const struct {
 		const char *label, *key;
 	} rows[] = {
-		{"arena", "arena_bytes"}, {"live bound", "live_bound_bytes"}, {"without reuse", "naive_bytes"},
+		{"arena", "arena_bytes"},	  {"live bound", "live_bound_bytes"}, {"without reuse", "naive_bytes"},
 		{"constants", "constants_bytes"}, {"inputs and outputs", "io_bytes"},
 	};
 	const char *name;
@@ -154,7 +154,8 @@ static enum lth_code print_all(struct lth_cli *cli, const char *path, const stru
 	json_t *made = json_loadb(lth_buf_text(info), info->size, 0, NULL);
 	if (!document) {
 		json_decref(made);
-		return lth_diag_fail(&cli->diag, LTH_BAD_EXECUTABLE, path, "a description in JSON", NULL, "something else");
+		return lth_diag_fail(&cli->diag, LTH_BAD_EXECUTABLE, path, "a description in JSON", NULL,
+				     "something else");
 	}
 	if (lth_cli_has(cli, LTH_CLI_JSON)) {
 		if (made)

@@ -158,8 +158,8 @@ enum lth_code lth_cli_local_start(struct lth_cli *cli, const char **out_server)
 	snprintf(local->folder, sizeof(local->folder), "%s/lathe-local.XXXXXX",
 		 temporary && *temporary ? temporary : "/tmp");
 	if (!mkdtemp(local->folder))
-		return lth_diag_fail(&cli->diag, LTH_IO_ERROR, local->folder, NULL, NULL, "cannot create the folder: %s",
-				     strerror(errno));
+		return lth_diag_fail(&cli->diag, LTH_IO_ERROR, local->folder, NULL, NULL,
+				     "cannot create the folder: %s", strerror(errno));
 	if (pipe2(ends, O_CLOEXEC) != 0)
 		return lth_diag_fail(&cli->diag, LTH_IO_ERROR, "--local", NULL, NULL, "pipe: %s", strerror(errno));
 	fflush(NULL);

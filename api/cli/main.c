@@ -8,14 +8,14 @@
 #include <string.h>
 
 const struct lth_cli_command lth_cli_commands[LTH_NUM_CLI_COMMANDS] = {
-#define LTH_COMMAND(word, name, arguments, least, most, daemon, summary, text) \
+#define LTH_COMMAND(word, name, arguments, least, most, daemon, summary, text)                                         \
 	{word, arguments, least, most, daemon, summary, text, lth_cli_##name},
 #include "api/cli/commands.def"
 #undef LTH_COMMAND
 };
 
 const struct lth_cli_option_row lth_cli_options_table[LTH_NUM_CLI_OPTIONS] = {
-#define LTH_CLI_OPTION(name, letter, word, kind, argument, commands, query, help) \
+#define LTH_CLI_OPTION(name, letter, word, kind, argument, commands, query, help)                                      \
 	{letter, word, LTH_CLI_KIND_##kind, argument, commands, query, help},
 #include "api/cli/options.def"
 #undef LTH_CLI_OPTION
@@ -54,8 +54,8 @@ static enum lth_code execute(struct lth_cli *cli)
 	if (lth_cli_has(cli, LTH_CLI_HELP))
 		return print_help(cli);
 	if (!cli->command)
-		return lth_diag_fail(&cli->diag, LTH_INVALID_OPTION, "command line", "a command", "lathe --help lists them",
-				     "none");
+		return lth_diag_fail(&cli->diag, LTH_INVALID_OPTION, "command line", "a command",
+				     "lathe --help lists them", "none");
 	enum lth_code code = cli->command->daemon ? lth_cli_connect(cli) : LTH_OK;
 	return code == LTH_OK ? cli->command->function(cli) : code;
 }
@@ -69,10 +69,10 @@ static void print_problem(const struct lth_cli *cli)
 			lth_diag_line(diag, line, sizeof(line)));
 		return;
 	}
-	json_t *problem = json_pack("{s:s+, s:s, s:i, s:i, s:s, s:s, s:s, s:s}", "type", "about:lathe:",
-				    lth_code_slug(diag->code), "title", lth_code_text(diag->code), "status",
-				    lth_code_http(diag->code), "exit", lth_code_exit(diag->code), "place", diag->place,
-				    "found", diag->found, "expected", diag->expected, "advice", diag->advice);
+	json_t *problem = json_pack(
+		"{s:s+, s:s, s:i, s:i, s:s, s:s, s:s, s:s}", "type", "about:lathe:", lth_code_slug(diag->code), "title",
+		lth_code_text(diag->code), "status", lth_code_http(diag->code), "exit", lth_code_exit(diag->code),
+		"place", diag->place, "found", diag->found, "expected", diag->expected, "advice", diag->advice);
 	lth_cli_print_json(problem);
 	json_decref(problem);
 }

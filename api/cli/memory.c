@@ -65,7 +65,8 @@ static enum lth_code print_row(struct lth_cli *cli, const struct lth_exe *exe)
 		if (!exe->description->symbols[i].from_data)
 			printf("%lld,", (long long)exe->symbols[i]);
 	printf("%llu,%llu,%llu,%llu,%llu\n", (unsigned long long)m.arena_bytes, (unsigned long long)m.live_bound_bytes,
-	       (unsigned long long)m.naive_bytes, (unsigned long long)m.io_bytes, (unsigned long long)m.constants_bytes);
+	       (unsigned long long)m.naive_bytes, (unsigned long long)m.io_bytes,
+	       (unsigned long long)m.constants_bytes);
 	return LTH_OK;
 }
 
@@ -104,7 +105,8 @@ static enum lth_code table(struct lth_cli *cli, const struct lth_exe *exe)
 	int64_t range[3];
 	uint32_t symbol;
 	if (!text[length] || !parse_range(text + length + 1, range))
-		return lth_diag_fail(&cli->diag, LTH_INVALID_OPTION, "--table", "SYMBOL=FROM:TO[:STEP]", NULL, "'%s'", text);
+		return lth_diag_fail(&cli->diag, LTH_INVALID_OPTION, "--table", "SYMBOL=FROM:TO[:STEP]", NULL, "'%s'",
+				     text);
 	enum lth_code code = find_symbol(cli, exe, "--table", text, length, &symbol);
 	if (code == LTH_OK)
 		print_columns(exe);

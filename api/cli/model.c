@@ -1,5 +1,6 @@
 /* A model file on its way to the daemon, and artifacts on their way back. External data is found by scanning the model
- * for the entries that name it ("location" in TensorProto.external_data); only files beside or below the model count. */
+ * for the entries that name it ("location" in TensorProto.external_data); only files beside or below the model count.
+ */
 #include "api/cli/cli.h"
 #include "runtime/base/io.h"
 
@@ -140,8 +141,13 @@ enum lth_code lth_cli_compile_model(struct lth_cli *cli, const struct lth_cli_mo
 	struct lathe_reply reply;
 	struct lathe_problem problem;
 	struct lathe_compile compile = {
-		.model = model->bytes, .model_bytes = model->size, .files = model->files, .num_files = model->num_files,
-		.query = query, .options = options, .no_cache = lth_cli_has(cli, LTH_CLI_NO_CACHE),
+		.model = model->bytes,
+		.model_bytes = model->size,
+		.files = model->files,
+		.num_files = model->num_files,
+		.query = query,
+		.options = options,
+		.no_cache = lth_cli_has(cli, LTH_CLI_NO_CACHE),
 		.prefer = lth_cli_has(cli, LTH_CLI_ASYNC) ? "respond-async" : NULL,
 	};
 	if (lathe_client_compile(cli->client, &compile, &reply, &problem))

@@ -16,7 +16,7 @@ enum { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5, DEEPEST = 16 }
 struct field {
 	uint64_t number;
 	const char *begin, *end; /* of the whole field */
-	const char *data;        /* its content, of WIRE_BYTES; else NULL */
+	const char *data; /* its content, of WIRE_BYTES; else NULL */
 	size_t size;
 };
 
@@ -49,8 +49,12 @@ static bool next_field(const char **at, const char *end, struct field *out)
 		if (!read_varint(&from, end, &value))
 			return false;
 		break;
-	case WIRE_64: skip = 8; break;
-	case WIRE_32: skip = 4; break;
+	case WIRE_64:
+		skip = 8;
+		break;
+	case WIRE_32:
+		skip = 4;
+		break;
 	case WIRE_BYTES:
 		if (!read_varint(&from, end, &value) || value > (uint64_t)(end - from))
 			return false;
@@ -349,6 +353,7 @@ enum lth_code lth_onnx_cut(const struct lth_onnx_scan *scan, size_t begin, size_
 		put_bytes(out, MODEL_GRAPH, lth_buf_text(&graph), graph.size);
 		lth_buf_free(&graph);
 	}
-	return whole && lth_buf_ok(out) ? LTH_OK
-					: lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "model", NULL, NULL, "no memory to cut it");
+	return whole && lth_buf_ok(out)
+		       ? LTH_OK
+		       : lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "model", NULL, NULL, "no memory to cut it");
 }

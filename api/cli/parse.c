@@ -77,7 +77,8 @@ static int64_t parse_bytes(const char *text)
 static enum lth_code check_value(struct lth_cli *cli, const struct lth_cli_option_row *row, const char *value)
 {
 	static const char *const expected[] = {
-		[LTH_CLI_KIND_COUNT] = "a whole number", [LTH_CLI_KIND_NUMBER] = "a number of 0 or more",
+		[LTH_CLI_KIND_COUNT] = "a whole number",
+		[LTH_CLI_KIND_NUMBER] = "a number of 0 or more",
 		[LTH_CLI_KIND_BYTES] = "bytes: 4096, 64MiB",
 	};
 	char place[40], *end;
@@ -109,7 +110,8 @@ static enum lth_code take_option(struct lth_cli *cli, int argc, char **argv, int
 		value = argv[++*at];
 	}
 	if (!row->argument && value)
-		return lth_diag_fail(&cli->diag, LTH_INVALID_OPTION, word, "a switch", NULL, "the argument '%s'", value);
+		return lth_diag_fail(&cli->diag, LTH_INVALID_OPTION, word, "a switch", NULL, "the argument '%s'",
+				     value);
 	enum lth_code code = row->argument ? check_value(cli, row, value) : LTH_OK;
 	if (code == LTH_OK)
 		cli->given[cli->num_given++] = (struct lth_cli_given){(enum lth_cli_option)option, value};

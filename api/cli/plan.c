@@ -32,7 +32,10 @@ static bool looks_like_json(const char *bytes, size_t size)
 static enum lth_code ask(struct lth_cli *cli, const char *path, const char *bytes, size_t size, json_t **out_answer)
 {
 	struct lathe_call call = {
-		.method = "POST", .path = path, .body = bytes ? bytes : "", .body_bytes = size,
+		.method = "POST",
+		.path = path,
+		.body = bytes ? bytes : "",
+		.body_bytes = size,
 		.type = looks_like_json(bytes ? bytes : "", size) ? "application/json" : "text/csv",
 		.accept = "application/json",
 	};
@@ -83,8 +86,8 @@ static enum lth_code placed_csv(struct lth_cli *cli, const char *bytes, const js
 	free(copy);
 	if (whole && row == json_array_size(buffers))
 		return LTH_OK;
-	return lth_diag_fail(&cli->diag, LTH_INTERNAL, "plan", NULL, NULL, "%zu buffers in the file and %zu in the answer",
-			     row, json_array_size(buffers));
+	return lth_diag_fail(&cli->diag, LTH_INTERNAL, "plan", NULL, NULL,
+			     "%zu buffers in the file and %zu in the answer", row, json_array_size(buffers));
 }
 
 /* {"buffers": [...]} with the offsets of the answer. */
@@ -101,7 +104,8 @@ static enum lth_code placed_json(struct lth_cli *cli, const char *bytes, size_t 
 		lth_buf_puts(out, text);
 	free(text);
 	json_decref(document);
-	return text ? LTH_OK : lth_diag_fail(&cli->diag, LTH_OUT_OF_MEMORY, "plan", NULL, NULL, "no memory to print it");
+	return text ? LTH_OK
+		    : lth_diag_fail(&cli->diag, LTH_OUT_OF_MEMORY, "plan", NULL, NULL, "no memory to print it");
 }
 
 static void print_plan(struct lth_cli *cli, const json_t *answer)
@@ -113,11 +117,13 @@ static void print_plan(struct lth_cli *cli, const json_t *answer)
 	}
 	lth_cli_bytes(lth_cli_int(answer, "height"), height, sizeof(height));
 	lth_cli_bytes(lth_cli_int(answer, "live_bound_bytes"), bound, sizeof(bound));
-	printf("height      %lld (%s)\nlive bound  %lld (%s)\ngap         %.3f %%\ncertificate %s\nstrategy    %s, %lld "
+	printf("height      %lld (%s)\nlive bound  %lld (%s)\ngap         %.3f %%\ncertificate %s\nstrategy    %s, "
+	       "%lld "
 	       "nodes%s\nbuffers     %zu\n",
-	       (long long)lth_cli_int(answer, "height"), height, (long long)lth_cli_int(answer, "live_bound_bytes"), bound,
-	       100 * lth_cli_real(answer, "gap"), lth_cli_member(answer, "certificate"), lth_cli_member(answer, "strategy"),
-	       (long long)lth_cli_int(answer, "nodes"), json_is_true(json_object_get(answer, "cut_short")) ? ", cut short" : "",
+	       (long long)lth_cli_int(answer, "height"), height, (long long)lth_cli_int(answer, "live_bound_bytes"),
+	       bound, 100 * lth_cli_real(answer, "gap"), lth_cli_member(answer, "certificate"),
+	       lth_cli_member(answer, "strategy"), (long long)lth_cli_int(answer, "nodes"),
+	       json_is_true(json_object_get(answer, "cut_short")) ? ", cut short" : "",
 	       json_array_size(json_object_get(answer, "buffers")));
 }
 

@@ -11,7 +11,8 @@ enum lth_code lth_cli_problem(struct lth_cli *cli, const struct lathe_problem *p
 	enum lth_code code = lth_code_by_slug(problem->type);
 	if (code == LTH_NUM_CODES || code == LTH_OK)
 		code = LTH_INTERNAL;
-	return lth_diag_fail(&cli->diag, code, problem->place, problem->expected, problem->advice, "%s", problem->found);
+	return lth_diag_fail(&cli->diag, code, problem->place, problem->expected, problem->advice, "%s",
+			     problem->found);
 }
 
 /* One line on a terminal that is written over: uploads, waiting, a busy daemon. */
@@ -35,9 +36,13 @@ static void show_progress(void *context, const struct lathe_progress *p)
 static enum lth_code create_client(struct lth_cli *cli, const char *server, bool progress, struct lathe_client **out)
 {
 	struct lathe_client_settings settings = {
-		.server = server, .token = lth_cli_value(cli, LTH_CLI_TOKEN), .ca_file = lth_cli_value(cli, LTH_CLI_CA),
-		.cert_file = lth_cli_value(cli, LTH_CLI_CERT), .key_file = lth_cli_value(cli, LTH_CLI_KEY),
-		.retries = (int)lth_cli_count(cli, LTH_CLI_RETRIES, -1), .context = cli,
+		.server = server,
+		.token = lth_cli_value(cli, LTH_CLI_TOKEN),
+		.ca_file = lth_cli_value(cli, LTH_CLI_CA),
+		.cert_file = lth_cli_value(cli, LTH_CLI_CERT),
+		.key_file = lth_cli_value(cli, LTH_CLI_KEY),
+		.retries = (int)lth_cli_count(cli, LTH_CLI_RETRIES, -1),
+		.context = cli,
 	};
 	struct lathe_problem problem;
 	if (progress)
@@ -130,6 +135,7 @@ enum lth_code lth_cli_query(struct lth_cli *cli, struct lth_buf *out)
 		snprintf(name, sizeof(name), "%.*s", (int)length, text);
 		lth_cli_query_add(out, name, text + length + 1);
 	}
-	return lth_buf_ok(out) ? LTH_OK
-			       : lth_diag_fail(&cli->diag, LTH_OUT_OF_MEMORY, "request", NULL, NULL, "no memory for it");
+	return lth_buf_ok(out)
+		       ? LTH_OK
+		       : lth_diag_fail(&cli->diag, LTH_OUT_OF_MEMORY, "request", NULL, NULL, "no memory for it");
 }

@@ -44,7 +44,8 @@ enum lth_code lth_cli_load_bytes(struct lth_cli *cli, const char *name, const vo
 	int fd = memfd_create("lathe", MFD_CLOEXEC);
 	enum lth_code code;
 	if (fd < 0 || !lth_write_full(fd, bytes, size)) {
-		code = lth_diag_fail(&cli->diag, LTH_IO_ERROR, name, NULL, NULL, "a file in memory: %s", strerror(errno));
+		code = lth_diag_fail(&cli->diag, LTH_IO_ERROR, name, NULL, NULL, "a file in memory: %s",
+				     strerror(errno));
 	} else {
 		snprintf(file, sizeof(file), "/proc/self/fd/%d", fd);
 		code = load(cli, name, file, out_query);
@@ -64,9 +65,9 @@ enum lth_code lth_cli_run(struct lth_cli *cli)
 		lth_cli_help(cli->command, &text);
 		fputs(lth_buf_text(&text), cli->num_rest < 2 ? stderr : stdout);
 		lth_buf_free(&text);
-		return cli->num_rest < 2 ? lth_diag_fail(&cli->diag, LTH_INVALID_OPTION, "lathe run", "FILE.so", NULL,
-							 "no model")
-					 : LTH_OK;
+		return cli->num_rest < 2
+			       ? lth_diag_fail(&cli->diag, LTH_INVALID_OPTION, "lathe run", "FILE.so", NULL, "no model")
+			       : LTH_OK;
 	}
 	const char *path = cli->rest[1];
 	enum lth_code code = lth_cli_load(cli, path, &query);

@@ -30,8 +30,8 @@ enum lth_code lth_cli_blob(struct lth_cli *cli)
 	if (strcmp(cli->arguments[0], "put") == 0)
 		return put_blobs(cli);
 	if (strcmp(cli->arguments[0], "get") != 0 || cli->num_arguments != 2)
-		return lth_diag_fail(&cli->diag, LTH_INVALID_OPTION, "lathe blob", "put FILE... or get DIGEST", NULL, "'%s'",
-				     cli->arguments[0]);
+		return lth_diag_fail(&cli->diag, LTH_INVALID_OPTION, "lathe blob", "put FILE... or get DIGEST", NULL,
+				     "'%s'", cli->arguments[0]);
 	const char *output = lth_cli_value(cli, LTH_CLI_OUTPUT);
 	json_t *artifact = json_pack("{s:s, s:s}", "digest", cli->arguments[1], "kind", "");
 	enum lth_code code = lth_cli_fetch(cli, artifact, output ? output : "-");
@@ -45,8 +45,8 @@ void lth_cli_job_row(struct lth_cli_table *table, const json_t *job)
 	lth_cli_cell(table, "%s", lth_cli_member(job, "id"));
 	lth_cli_cell(table, "%s", lth_cli_member(job, "kind"));
 	lth_cli_cell(table, "%s", lth_cli_member(job, "state"));
-	lth_cli_cell(table, "%s", *lth_cli_member(job, "problem") ? lth_cli_member(job, "problem")
-								  : lth_cli_member(job, "stage"));
+	lth_cli_cell(table, "%s",
+		     *lth_cli_member(job, "problem") ? lth_cli_member(job, "problem") : lth_cli_member(job, "stage"));
 	lth_cli_cell(table, ms < 0 ? "-" : "%.1f", ms);
 	lth_cli_cell(table, "%.19s", lth_cli_member(job, "model"));
 	lth_cli_cell(table, "%s", lth_cli_member(job, "client"));
@@ -88,7 +88,8 @@ static enum lth_code list_jobs(struct lth_cli *cli)
 static enum lth_code job_path(struct lth_cli *cli, const char *id, char *out, size_t size)
 {
 	if (!*id || strlen(id) > 64 || id[strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789-")])
-		return lth_diag_fail(&cli->diag, LTH_INVALID_OPTION, "job", "an id as lathe jobs lists them", NULL, "'%s'", id);
+		return lth_diag_fail(&cli->diag, LTH_INVALID_OPTION, "job", "an id as lathe jobs lists them", NULL,
+				     "'%s'", id);
 	snprintf(out, size, "/v1/jobs/%s", id);
 	return LTH_OK;
 }
@@ -102,7 +103,8 @@ enum lth_code lth_cli_jobs(struct lth_cli *cli)
 	enum lth_code code = job_path(cli, cli->arguments[0], path, sizeof(path));
 	if (code == LTH_OK && lth_cli_has(cli, LTH_CLI_WAIT)) {
 		size_t length = strlen(path);
-		snprintf(path + length, sizeof(path) - length, "?wait=%lld", (long long)lth_cli_count(cli, LTH_CLI_WAIT, 0));
+		snprintf(path + length, sizeof(path) - length, "?wait=%lld",
+			 (long long)lth_cli_count(cli, LTH_CLI_WAIT, 0));
 	}
 	if (code == LTH_OK)
 		code = lth_cli_get(cli, path, &document);

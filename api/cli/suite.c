@@ -52,8 +52,8 @@ static enum lth_code find_cases(struct lth_cli_suite *suite, const char *folder,
 	enum lth_code code = LTH_OK;
 	for (struct dirent *entry; code == LTH_OK && (entry = readdir(directory));) {
 		int length = snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
-		if (entry->d_name[0] != '.' && length > 0 && (size_t)length < sizeof(path) && stat(path, &status) == 0 &&
-		    S_ISDIR(status.st_mode))
+		if (entry->d_name[0] != '.' && length > 0 && (size_t)length < sizeof(path) &&
+		    stat(path, &status) == 0 && S_ISDIR(status.st_mode))
 			code = find_cases(suite, path, depth + 1);
 	}
 	closedir(directory);
@@ -111,7 +111,8 @@ static void print_verdict(const struct lth_cli_suite *suite, const struct lth_cl
 	if (!v->passed)
 		printf("FAIL %s (%.2f s): %s\n", name, v->total_ms * 1e-3, v->reason);
 	else if (lth_cli_has(suite->cli, LTH_CLI_PASSES))
-		printf("PASS %s (%.2f s)%s\n", name, v->total_ms * 1e-3, v->by_property ? ", random: shape and type" : "");
+		printf("PASS %s (%.2f s)%s\n", name, v->total_ms * 1e-3,
+		       v->by_property ? ", random: shape and type" : "");
 }
 
 static int by_number(const void *a, const void *b)
@@ -154,20 +155,22 @@ static void report(const struct lth_cli_suite *suite, const struct lth_cli_verdi
 		passed += verdicts[i].passed;
 		sets += verdicts[i].data_sets;
 		random += verdicts[i].passed && verdicts[i].by_property;
-		json_array_append_new(list, json_pack("{s:s, s:b, s:s, s:s, s:f, s:f, s:i}", "case", suite->cases[i], "passed",
-						      verdicts[i].passed, "kind", verdicts[i].kind, "reason",
-						      verdicts[i].reason, "compile_ms", verdicts[i].compile_ms, "total_ms",
-						      verdicts[i].total_ms, "data_sets", (int)verdicts[i].data_sets));
+		json_array_append_new(list,
+				      json_pack("{s:s, s:b, s:s, s:s, s:f, s:f, s:i}", "case", suite->cases[i],
+						"passed", verdicts[i].passed, "kind", verdicts[i].kind, "reason",
+						verdicts[i].reason, "compile_ms", verdicts[i].compile_ms, "total_ms",
+						verdicts[i].total_ms, "data_sets", (int)verdicts[i].data_sets));
 	}
 	if (lth_cli_has(suite->cli, LTH_CLI_JSON)) {
-		json_t *document = json_pack("{s:I, s:I, s:I, s:I, s:f, s:f, s:O, s:O}", "passed", (json_int_t)passed, "failed",
-					     (json_int_t)(count - passed), "data_sets", (json_int_t)sets, "by_property",
-					     (json_int_t)random, "seconds", seconds, "median_compile_ms",
+		json_t *document = json_pack("{s:I, s:I, s:I, s:I, s:f, s:f, s:O, s:O}", "passed", (json_int_t)passed,
+					     "failed", (json_int_t)(count - passed), "data_sets", (json_int_t)sets,
+					     "by_property", (json_int_t)random, "seconds", seconds, "median_compile_ms",
 					     median_compile(verdicts, count), "failures", kinds, "cases", list);
 		lth_cli_print_json(document);
 		json_decref(document);
 	} else {
-		printf("%zu passed (%zu data sets, %zu cases random: by shape and type), %zu failed, %.1f s, median compile "
+		printf("%zu passed (%zu data sets, %zu cases random: by shape and type), %zu failed, %.1f s, median "
+		       "compile "
 		       "%.1f ms\n",
 		       passed, sets, random, count - passed, seconds, median_compile(verdicts, count));
 		json_object_foreach(kinds, kind, value)
@@ -204,7 +207,8 @@ static void collect(const struct lth_cli_suite *suite, int fd, struct lth_cli_ve
 	for (; printed < suite->num_cases; printed++) {
 		if (!known[printed]) {
 			verdicts[printed] = (struct lth_cli_verdict){.index = (uint32_t)printed, .kind = "lost"};
-			snprintf(verdicts[printed].reason, sizeof(verdicts[printed].reason), "the process that ran it ended early");
+			snprintf(verdicts[printed].reason, sizeof(verdicts[printed].reason),
+				 "the process that ran it ended early");
 		}
 		if (!json)
 			print_verdict(suite, &verdicts[printed]);
@@ -222,8 +226,8 @@ static enum lth_code run_all(struct lth_cli_suite *suite)
 	uint64_t begin = lth_now_ns();
 	processes = processes < 1 ? 1 : processes > MOST_PROCESSES ? MOST_PROCESSES : processes;
 	enum lth_code code = verdicts && known ? start(suite, processes, pids, &fd)
-					       : lth_diag_fail(&suite->cli->diag, LTH_OUT_OF_MEMORY, "suite", NULL, NULL,
-							       "no memory for %zu cases", suite->num_cases);
+					       : lth_diag_fail(&suite->cli->diag, LTH_OUT_OF_MEMORY, "suite", NULL,
+							       NULL, "no memory for %zu cases", suite->num_cases);
 	if (code == LTH_OK) {
 		collect(suite, fd, verdicts, known);
 		close(fd);
@@ -251,18 +255,22 @@ enum lth_code lth_cli_suite(struct lth_cli *cli)
 {
 	struct lth_buf query = {0};
 	struct lth_cli_suite suite = {
-		.cli = cli, .seconds = lth_cli_count(cli, LTH_CLI_CASE_TIME, STANDARD_SECONDS),
-		.tolerance = {
-			.rtol = lth_cli_number(cli, LTH_CLI_RTOL, -1), .atol = lth_cli_number(cli, LTH_CLI_ATOL, -1),
-			.mismatch = lth_cli_number(cli, LTH_CLI_MISMATCH, 0) / 100, .scaled = lth_cli_has(cli, LTH_CLI_SCALED),
-		},
+		.cli = cli,
+		.seconds = lth_cli_count(cli, LTH_CLI_CASE_TIME, STANDARD_SECONDS),
+		.tolerance =
+			{
+				.rtol = lth_cli_number(cli, LTH_CLI_RTOL, -1),
+				.atol = lth_cli_number(cli, LTH_CLI_ATOL, -1),
+				.mismatch = lth_cli_number(cli, LTH_CLI_MISMATCH, 0) / 100,
+				.scaled = lth_cli_has(cli, LTH_CLI_SCALED),
+			},
 	};
 	enum lth_code code = check_daemon(cli);
 	for (size_t i = 0; i < cli->num_arguments && code == LTH_OK; i++)
 		code = find_cases(&suite, cli->arguments[i], 0);
 	if (code == LTH_OK && !suite.num_cases)
-		code = lth_diag_fail(&cli->diag, LTH_NOT_FOUND, cli->arguments[0], "folders with a model.onnx, at any depth", NULL,
-				     "no case");
+		code = lth_diag_fail(&cli->diag, LTH_NOT_FOUND, cli->arguments[0],
+				     "folders with a model.onnx, at any depth", NULL, "no case");
 	lth_cli_query_add(&query, "artifact", "so");
 	if (code == LTH_OK)
 		code = lth_cli_query(cli, &query);

@@ -13,7 +13,7 @@ struct lth_cli_verdict {
 	bool by_property; /* values are random: shapes and types were compared */
 	uint32_t data_sets;
 	double compile_ms, total_ms;
-	char kind[32];    /* of the failure: a problem's word, or wrong, crashed, timeout, no-data */
+	char kind[32]; /* of the failure: a problem's word, or wrong, crashed, timeout, no-data */
 	char reason[1024];
 };
 

@@ -1,4 +1,5 @@
-/* One case of a suite: compile by the daemon, then every data set in a child process, so that a crash is one failure. */
+/* One case of a suite: compile by the daemon, then every data set in a child process, so that a crash is one failure.
+ */
 #include "api/cli/executable.h"
 #include "api/cli/suite.h"
 #include "runtime/base/io.h"
@@ -20,7 +21,8 @@ static bool has_op(const char *bytes, size_t size, const char *prefix)
 	const char *at = bytes, *end = bytes + size;
 	size_t length = strlen(prefix);
 	while ((at = memmem(at, (size_t)(end - at), prefix, length))) {
-		if (at - bytes >= 2 && at[-2] == 0x22 && (unsigned char)at[-1] >= length && (unsigned char)at[-1] < 0x80)
+		if (at - bytes >= 2 && at[-2] == 0x22 && (unsigned char)at[-1] >= length &&
+		    (unsigned char)at[-1] < 0x80)
 			return true;
 		at++;
 	}
@@ -67,7 +69,9 @@ static enum lth_code read_set(struct lth_exe *exe, const char *set, struct lth_d
 		if (code != LTH_OK)
 			return code;
 		exe->inputs[i] = (struct lathe_tensor){
-			.dtype = lth_dtype_onnx(file->dtype), .rank = file->rank, .data = file->data,
+			.dtype = lth_dtype_onnx(file->dtype),
+			.rank = file->rank,
+			.data = file->data,
 			.bytes = (uint64_t)file->bytes,
 		};
 		memcpy(exe->inputs[i].dims, file->dims, sizeof(file->dims));
@@ -101,7 +105,8 @@ static bool check_outputs(const struct lth_exe *exe, const char *set, const stru
 		bool right = lth_cli_verify(&got, &expected, tolerance, reason, sizeof(reason));
 		lth_host_tensor_free(&expected);
 		if (!right) {
-			fail(verdict, "wrong", "%s, output %u (%s): %s", name, i, exe->description->outputs[i].name, reason);
+			fail(verdict, "wrong", "%s, output %u (%s): %s", name, i, exe->description->outputs[i].name,
+			     reason);
 			return false;
 		}
 	}
@@ -193,7 +198,8 @@ static void run_in_child(const struct lth_cli_suite *suite, const char *folder, 
 	else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
 		fail(verdict, "timeout", "the run did not end within %lld s", (long long)suite->seconds);
 	else if (WIFSIGNALED(status))
-		fail(verdict, "crashed", "the run died of signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+		fail(verdict, "crashed", "the run died of signal %d (%s)", WTERMSIG(status),
+		     strsignal(WTERMSIG(status)));
 	else
 		fail(verdict, "crashed", "the run ended early with status %d", WEXITSTATUS(status));
 }
@@ -203,8 +209,12 @@ static bool compile(const struct lth_cli_suite *suite, struct lathe_client *clie
 {
 	struct lathe_problem problem;
 	struct lathe_compile compile = {
-		.model = model->bytes, .model_bytes = model->size, .files = model->files, .num_files = model->num_files,
-		.query = suite->query, .accept = "application/octet-stream",
+		.model = model->bytes,
+		.model_bytes = model->size,
+		.files = model->files,
+		.num_files = model->num_files,
+		.query = suite->query,
+		.accept = "application/octet-stream",
 		.no_cache = lth_cli_has(suite->cli, LTH_CLI_NO_CACHE),
 	};
 	uint64_t start = lth_now_ns();

@@ -82,8 +82,8 @@ static size_t width_of(const char *text)
 
 static bool is_number(const char *text)
 {
-	return isdigit((unsigned char)text[0]) || (strchr("+-.", text[0]) && text[0] && isdigit((unsigned char)text[1])) ||
-	       strcmp(text, "-") == 0;
+	return isdigit((unsigned char)text[0]) ||
+	       (strchr("+-.", text[0]) && text[0] && isdigit((unsigned char)text[1])) || strcmp(text, "-") == 0;
 }
 
 /* A column is numeric when every cell below its head is a number, or empty. */

@@ -51,8 +51,9 @@ static void print_head(const struct lth_cli *cli, const char *metrics, double se
 	       sample(metrics, "workers_started_total"), sample(metrics, "workers_crashed_total"),
 	       sample(metrics, "workers_recycled_total"));
 	printf("jobs     %.0f running, %.0f queued, %.0f done, %.0f failed, %.0f cancelled, %.0f refused",
-	       sample(metrics, "jobs_running"), sample(metrics, "jobs_queued"), done, sample(metrics, "jobs_failed_total"),
-	       sample(metrics, "jobs_cancelled_total"), sample(metrics, "jobs_refused_total"));
+	       sample(metrics, "jobs_running"), sample(metrics, "jobs_queued"), done,
+	       sample(metrics, "jobs_failed_total"), sample(metrics, "jobs_cancelled_total"),
+	       sample(metrics, "jobs_refused_total"));
 	printf("\ncache    %.0f hits, %.0f misses", hits, misses);
 	if (last->has_last)
 		printf("   now %.1f compiles/s, %.1f hits/s", (done - last->jobs_done) / seconds,
@@ -104,7 +105,8 @@ enum lth_code lth_cli_top(struct lth_cli *cli)
 	bool again = isatty(1) && !lth_cli_has(cli, LTH_CLI_ONCE);
 	if (seconds < 0.1)
 		seconds = 0.1;
-	struct timespec pause = {.tv_sec = (time_t)seconds, .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
+	struct timespec pause = {.tv_sec = (time_t)seconds,
+				 .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	enum lth_code code = draw(cli, seconds, again, &last);

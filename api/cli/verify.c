@@ -11,7 +11,7 @@ static const struct {
 	enum lth_dtype dtype;
 	double rtol, atol;
 } by_type[] = {
-	{LTH_DTYPE_F32, 1e-3, 1e-5},  {LTH_DTYPE_C64, 1e-3, 1e-5},  {LTH_DTYPE_F64, 1e-7, 1e-10},
+	{LTH_DTYPE_F32, 1e-3, 1e-5},   {LTH_DTYPE_C64, 1e-3, 1e-5}, {LTH_DTYPE_F64, 1e-7, 1e-10},
 	{LTH_DTYPE_C128, 1e-7, 1e-10}, {LTH_DTYPE_F16, 1e-2, 1e-3}, {LTH_DTYPE_BF16, 1e-2, 1e-3},
 };
 
@@ -28,7 +28,8 @@ static void print_type(const struct lth_host_tensor *t, char *out, size_t size)
 		snprintf(out + used, size - used, "]");
 }
 
-static bool same_type(const struct lth_host_tensor *got, const struct lth_host_tensor *expected, char *reason, size_t size)
+static bool same_type(const struct lth_host_tensor *got, const struct lth_host_tensor *expected, char *reason,
+		      size_t size)
 {
 	char left[160], right[160];
 	if (got->dtype == expected->dtype && got->rank == expected->rank &&
@@ -79,7 +80,8 @@ static bool right_number(double got, double expected, struct limits limits, bool
 		return true;
 	if (kept && (got == 0 || expected == 0))
 		return true;
-	return isfinite(got) && isfinite(expected) && fabs(got - expected) <= limits.atol + limits.rtol * fabs(expected);
+	return isfinite(got) && isfinite(expected) &&
+	       fabs(got - expected) <= limits.atol + limits.rtol * fabs(expected);
 }
 
 static bool right(const struct lth_host_tensor *got, const struct lth_host_tensor *expected, int64_t i,

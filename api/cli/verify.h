@@ -1,17 +1,17 @@
-/* Comparing tensors by tolerance: shape and type exactly; NaN equals NaN; infinities, integers, bools and strings exactly;
- * floats within atol + rtol * |expected|. Pure functions. */
+/* Comparing tensors by tolerance: shape and type exactly; NaN equals NaN; infinities, integers, bools and strings
+ * exactly; floats within atol + rtol * |expected|. Pure functions. */
 #ifndef LTH_CLI_VERIFY_H
 #define LTH_CLI_VERIFY_H
 
 #include "runtime/tensor/host.h"
 
 struct lth_cli_tolerance {
-	double rtol, atol;  /* negative: by the expected type */
-	double mismatch;    /* part of the values that may be off, 0 to 1 */
-	bool scaled;        /* atol times the largest expected magnitude, where that is above 1 */
-	bool step;          /* integers may be off by one: quantised values */
-	bool kept;          /* values where either is 0 count as equal: what a random mask keeps must agree */
-	bool shape_only;    /* values are random: shape and type */
+	double rtol, atol; /* negative: by the expected type */
+	double mismatch; /* part of the values that may be off, 0 to 1 */
+	bool scaled; /* atol times the largest expected magnitude, where that is above 1 */
+	bool step; /* integers may be off by one: quantised values */
+	bool kept; /* values where either is 0 count as equal: what a random mask keeps must agree */
+	bool shape_only; /* values are random: shape and type */
 };
 
 /* True when `got` is right; else `reason` says what is off. */

@@ -1,5 +1,5 @@
-/* The client library from C, as its header shows it: compiles a model, fetches the artifact, reads a problem. Called with
- * the daemon's address and a model by the test client-library-from-c. */
+/* The client library from C, as its header shows it: compiles a model, fetches the artifact, reads a problem. Called
+ * with the daemon's address and a model by the test client-library-from-c. */
 #include "api/lathe_client.h"
 
 #include <stdio.h>
