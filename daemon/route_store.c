@@ -93,3 +93,23 @@ void lth_route_result(struct lth_request *request)
 	lth_diag_fail(&diag, LTH_NOT_FOUND, request->argument, NULL, NULL, "no result of this id");
 	lth_reply_problem(request, &diag, NULL);
 }
+
+void lth_route_timeline(struct lth_request *request)
+{
+	struct lth_diag diag = {0};
+	struct lth_answer *answer = lth_answers_by_id(&request->server->store, request->argument);
+	const char *digest = NULL;
+	for (size_t i = 0; answer && i < answer->num_artifacts; i++)
+		if (strcmp(answer->artifacts[i].kind, "timeline") == 0)
+			digest = answer->artifacts[i].digest;
+	if (digest) {
+		lth_reply_blob(request, digest, "image/svg+xml");
+		lth_reply_header(request, "Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'");
+	} else {
+		lth_diag_fail(&diag, LTH_NOT_FOUND, request->argument, NULL,
+			      answer ? "compile with MemoryPlan on" : NULL,
+			      answer ? "a result without a memory plan" : "no result of this id");
+		lth_reply_problem(request, &diag, NULL);
+	}
+	lth_answer_release(&answer);
+}

@@ -66,6 +66,29 @@ done:
 	return code;
 }
 
+/* A view of the plan at the hint. */
+static enum lth_code plan_view(struct lth_variant *build, const char *kind, struct lth_buf *out)
+{
+	int64_t *symbols = calloc(build->program->num_symbols + 1, sizeof(*symbols));
+	enum lth_code code;
+	if (!symbols)
+		return lth_diag_fail(build->diag, LTH_OUT_OF_MEMORY, kind, NULL, NULL, "no memory");
+	lth_symbols_at_hint(build->program, symbols);
+	if (strcmp(kind, "timeline") == 0)
+		code = lth_memory_svg(build->program, symbols, out, build->diag);
+	else if (strcmp(kind, "trace") == 0)
+		code = lth_memory_trace(build->program, symbols, out, build->diag);
+	else
+		code = lth_memory_ledger(build->program, symbols, out, build->diag);
+	free(symbols);
+	return code;
+}
+
+static bool is_plan_view(const char *kind)
+{
+	return strcmp(kind, "timeline") == 0 || strcmp(kind, "trace") == 0 || strcmp(kind, "ledger") == 0;
+}
+
 static enum lth_code add_texts(struct lth_variant *build, const char *kind)
 {
 	struct lth_buf text = {0};
@@ -76,6 +99,8 @@ static enum lth_code add_texts(struct lth_variant *build, const char *kind)
 		lth_program_print(build->program, &text);
 	} else if (strcmp(kind, "plan") == 0) {
 		code = plan_text(build, &text);
+	} else if (is_plan_view(kind)) {
+		code = plan_view(build, kind, &text);
 	} else if (strcmp(kind, "loops") == 0) {
 		for (uint32_t i = 0; i < build->num_kernels; i++) {
 			lth_buf_printf(&text, "# %s: %s\n", build->kernels[i].name, build->kernels[i].fn->description);
@@ -196,6 +221,9 @@ enum lth_code lth_variant_artifacts(struct lth_variant *build)
 		if (code == LTH_OK)
 			code = add(build, kind, data, size);
 	}
+	/* the picture that a result's timeline.svg is */
+	if (code == LTH_OK && first && build->program->num_orientations && !lth_variant_wants(build, "timeline"))
+		code = add_texts(build, "timeline");
 	if (code == LTH_OK && measures)
 		code = keep_library(build, &linking);
 	free_linking(&linking);

@@ -86,22 +86,48 @@ static json_t *memory_at(const struct lth_program *program, const int64_t *symbo
 			 figure(figures.arena_bytes), "io_bytes", (json_int_t)figures.io_bytes);
 }
 
-/* Tensors alive at the peak, with the storage each lives in. */
+/* Who is at an instruction, for people. */
+static json_t *node_at(const struct lth_program *program, uint32_t instr)
+{
+	const char *node = instr == LTH_NONE ? NULL : program->instrs[instr].node;
+	return node ? json_string(node) : json_null();
+}
+
+/* Tensors alive at the peak, and what removing each would save of the live bound. */
 static json_t *at_peak(const struct lth_program *program, const int64_t *symbols)
 {
 	struct lth_memory_figures figures;
 	struct lth_diag ignored = {0};
 	json_t *out = json_array();
 	int64_t *sizes = calloc(program->num_storages + 1, sizeof(*sizes));
-	if (sizes && lth_memory_figures(program, symbols, &figures, &ignored) == LTH_OK &&
-	    lth_storage_sizes(program, symbols, sizes, &ignored) == LTH_OK)
-		for (uint32_t i = 0; i < program->num_storages; i++) {
-			const struct lth_storage *s = &program->storages[i];
-			if (s->kind == LTH_STORAGE_ARENA && s->first <= figures.peak_instr && figures.peak_instr < s->last)
-				json_array_append_new(out, json_pack("{s:s?, s:I}", "tensor", s->name, "bytes",
-								     (json_int_t)sizes[i]));
-		}
+	int64_t *without = calloc(program->num_storages + 1, sizeof(*without));
+	struct lth_storage_facts *facts = calloc(program->num_storages + 1, sizeof(*facts));
+	if (sizes && without && facts && lth_memory_figures(program, symbols, &figures, &ignored) == LTH_OK &&
+	    lth_storage_sizes(program, symbols, sizes, &ignored) == LTH_OK &&
+	    lth_memory_bound_without(program, symbols, without, &ignored) == LTH_OK &&
+	    lth_storage_ledger(program, facts, &ignored) == LTH_OK)
+		for (uint32_t i = 0; i < program->num_storages; i++)
+			if (without[i] >= 0)
+				json_array_append_new(out, json_pack("{s:s?, s:I, s:I, s:o, s:o}", "tensor",
+								     program->storages[i].name, "bytes",
+								     (json_int_t)sizes[i], "saves_bytes",
+								     (json_int_t)(figures.live_bound_bytes - without[i]),
+								     "written_by", node_at(program, facts[i].first_write),
+								     "last_read_by",
+								     node_at(program, facts[i].last_read)));
 	free(sizes);
+	free(without);
+	free(facts);
+	return out;
+}
+
+/* The arena as an expression in the symbols, or null without a plan. */
+static json_t *formula(const struct lth_program *program, const int64_t *symbols)
+{
+	struct lth_buf text = {0};
+	lth_memory_formula(program, symbols, &text);
+	json_t *out = text.size ? json_string(lth_buf_text(&text)) : json_null();
+	lth_buf_free(&text);
 	return out;
 }
 
@@ -126,6 +152,7 @@ static json_t *memory_part(const struct lth_variant *build)
 		return NULL;
 	lth_symbols_at_hint(program, symbols);
 	json_t *hint = memory_at(program, symbols), *peak = at_peak(program, symbols);
+	json_t *expression = formula(program, symbols);
 	if (hint)
 		json_array_append(at, hint);
 	if (program->num_symbols && lth_symbols_at_top(program, symbols))
@@ -147,6 +174,7 @@ static json_t *memory_part(const struct lth_variant *build)
 				peak);
 	if (json_is_integer(arena) && live > 0)
 		json_object_set_new(out, "gap", json_real((double)json_integer_value(arena) / (double)live - 1));
+	json_object_set_new(out, "formula", expression);
 	if (build->recomputed)
 		json_object_set_new(out, "recomputed", json_integer(build->recomputed));
 	if (build->order_report.blocks)

@@ -5,6 +5,8 @@ noinst_LIBRARIES += %D%/libmemory.a
 	%D%/branches.c \
 	%D%/budget.c \
 	%D%/figures.c \
+	%D%/formula.c \
+	%D%/ledger.c \
 	%D%/lifetimes.c \
 	%D%/manifest.c %D%/manifest.h \
 	%D%/manifest_builtin.c \
@@ -17,5 +19,6 @@ noinst_LIBRARIES += %D%/libmemory.a
 	%D%/plan_program.c \
 	%D%/remat.c \
 	%D%/reuse.c \
-	%D%/shapes.c
+	%D%/shapes.c \
+	%D%/timeline.c
 include compiler/memory/plan/local.mk

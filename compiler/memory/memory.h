@@ -147,6 +147,29 @@ LTH_MUST_CHECK enum lth_code lth_storage_sizes(const struct lth_program *program
 LTH_MUST_CHECK enum lth_code lth_memory_offsets(const struct lth_program *program, const int64_t *symbols,
 						int64_t *out_offsets, struct lth_diag *diag);
 
+/* The arena as an expression in the symbols, or a note where that is too long; nothing without a plan. `symbols`: some
+ * shape, of which programs of fixed sizes report the arena. formula.c */
+void lth_memory_formula(const struct lth_program *program, const int64_t *symbols, struct lth_buf *out);
+
+/* Who wrote and read each storage, by storage; LTH_NONE where nobody did. ledger.c */
+struct lth_storage_facts {
+	uint32_t first_write, last_read; /* instructions */
+};
+LTH_MUST_CHECK enum lth_code lth_storage_ledger(const struct lth_program *program, struct lth_storage_facts *out,
+						struct lth_diag *diag);
+/* For each storage, what the live bound would be without it; -1 for those that are not alive at the peak. ledger.c */
+LTH_MUST_CHECK enum lth_code lth_memory_bound_without(const struct lth_program *program, const int64_t *symbols,
+						      int64_t *out_bounds, struct lth_diag *diag);
+
+/* Pictures of the plan at a shape: address by step as SVG, the same as Chrome trace events, and the ledger of all
+ * storages as JSON. Programs without a plan show live ranges at offset -1. timeline.c, ledger.c */
+LTH_MUST_CHECK enum lth_code lth_memory_svg(const struct lth_program *program, const int64_t *symbols,
+					    struct lth_buf *out, struct lth_diag *diag);
+LTH_MUST_CHECK enum lth_code lth_memory_trace(const struct lth_program *program, const int64_t *symbols,
+					      struct lth_buf *out, struct lth_diag *diag);
+LTH_MUST_CHECK enum lth_code lth_memory_ledger(const struct lth_program *program, const int64_t *symbols,
+					       struct lth_buf *out, struct lth_diag *diag);
+
 /* Symbol values, arrays of num_symbols. shapes.c
  * At the hints, and at the top of the box; false when a symbol is unbounded. */
 void lth_symbols_at_hint(const struct lth_program *program, int64_t *out);
