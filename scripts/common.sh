@@ -18,14 +18,24 @@ install_packages() {
 	DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq $missing >/dev/null
 }
 
-# build_tree FOLDER [CONFIGURE ARGUMENTS]: configures (once) and builds there.
-build_tree() {
+# prepare_tree FOLDER [CONFIGURE ARGUMENTS]: configures there, once.
+prepare_tree() {
 	folder=$1
 	shift
-	[ -x configure ] || { say "preparing the build system"; autoreconf -fi >autoreconf.log 2>&1 || { cat autoreconf.log; return 1; }; rm -f autoreconf.log; }
-	say "building in $folder/"
+	[ -x configure ] || {
+		say "preparing the build system"
+		autoreconf -fi >autoreconf.log 2>&1 || { cat autoreconf.log; return 1; }
+		rm -f autoreconf.log
+	}
 	mkdir -p "$folder"
-	(cd "$folder" && { [ -f Makefile ] || "$OLDPWD/configure" -q "$@"; } && make -s -j"$(nproc)")
+	[ -f "$folder/Makefile" ] || (cd "$folder" && "$OLDPWD/configure" -q "$@")
+}
+
+# build_tree FOLDER [CONFIGURE ARGUMENTS]: configures and builds there.
+build_tree() {
+	say "building in $1/"
+	prepare_tree "$@"
+	make -s -C "$1" -j"$(nproc)"
 }
 
 # start_daemon BUILD STATE: sets $url and $daemon_pid.
@@ -45,4 +55,19 @@ stop_daemon() {
 	kill "$daemon_pid" 2>/dev/null || true
 	wait "$daemon_pid" 2>/dev/null || true
 	daemon_pid=
+}
+
+# sanitized_tests: the quick tests under the address and undefined-behaviour sanitizers, in build-asan/.
+sanitized_tests() {
+	prepare_tree build-asan CFLAGS='-g -O1' --enable-werror --with-sanitizer=address,undefined
+	say "running the quick tests under sanitizers"
+	make -s -C build-asan -j"$(nproc)" check-quick
+}
+
+# fuzz_tests: every fuzz target for a few seconds on its seeds, in build-fuzz/.
+fuzz_tests() {
+	prepare_tree build-fuzz CC=clang-19 CFLAGS='-g -O1' --enable-werror --enable-fuzzers \
+		--with-sanitizer=address,undefined
+	say "running the fuzz targets"
+	make -s -C build-fuzz -j"$(nproc)" fuzz
 }

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-enum { UNKNOWN = UINT32_MAX };
+#define UNKNOWN UINT32_MAX
 
 /* One element: a dimension or a real. */
 struct element {

@@ -7,4 +7,4 @@ check_PROGRAMS += %D%/fuzz_loop_text
 %C%_fuzz_loop_text_LDADD = compiler/lower/liblower.a compiler/ir/libir.a runtime/program/libprogram.a \
 	runtime/base/libbase.a -lm
 endif
-EXTRA_DIST += %D%/corpus/loop/math %D%/corpus/loop/sum
+EXTRA_DIST += %D%/corpus/loop_text/math %D%/corpus/loop_text/sum

@@ -28,7 +28,7 @@ check_PROGRAMS += %D%/fuzz_onnx %D%/fuzz_json %D%/fuzz_text %D%/write_onnx
 %C%_write_onnx_SOURCES = %D%/write_onnx.c tests/unit/onnx_writer.c tests/unit/onnx_writer.h
 %C%_write_onnx_LDADD = runtime/base/libbase.a
 endif
-EXTRA_DIST += %D%/make-corpus \
+EXTRA_DIST += %D%/make-corpus %D%/run \
 	%D%/corpus/request/accept \
 	%D%/corpus/request/empty-values \
 	%D%/corpus/request/json \
@@ -37,3 +37,27 @@ EXTRA_DIST += %D%/make-corpus \
 	%D%/corpus/request/range
 include tests/fuzz/runtime.mk
 include tests/fuzz/codegen.mk
+
+# make fuzz: each target for FUZZ_SECONDS on its seeds.
+FUZZ_SECONDS = 3
+fuzz_programs =
+if FUZZERS
+fuzz_programs += \
+	%D%/fuzz_json \
+	%D%/fuzz_kernels \
+	%D%/fuzz_loop_text \
+	%D%/fuzz_npy \
+	%D%/fuzz_onnx \
+	%D%/fuzz_pb \
+	%D%/fuzz_plan_csv \
+	%D%/fuzz_program_binary \
+	%D%/fuzz_program_text \
+	%D%/fuzz_request \
+	%D%/fuzz_text \
+	%D%/write_onnx
+endif
+fuzz: $(fuzz_programs)
+	@test -n '$(fuzz_programs)' || { echo 'configure with CC=clang-19 --enable-fuzzers'; exit 1; }
+	@$(SHELL) $(srcdir)/%D%/run $(FUZZ_SECONDS) . $(fuzz_programs)
+CLEANFOLDERS += %D%/work
+.PHONY: fuzz

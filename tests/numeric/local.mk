@@ -1,7 +1,4 @@
 # Real models, run and compared. The comparing is lathe suite's.
 TESTS += %D%/models
 EXTRA_DIST += %D%/models %D%/models.txt
-clean-local: clean-numeric
-clean-numeric:
-	rm -rf %D%/data
-.PHONY: clean-numeric
+CLEANFOLDERS += %D%/data
