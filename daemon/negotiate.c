@@ -28,8 +28,10 @@ static int quality(const char *parameters, size_t length)
 		if (*p != ';')
 			continue;
 		p = skip_blanks(p + 1);
-		if (p + 2 < end && (*p == 'q' || *p == 'Q') && p[1] == '=')
-			return (int)(strtod(p + 2, NULL) * 1000 + 0.5);
+		if (p + 2 < end && (*p == 'q' || *p == 'Q') && p[1] == '=') {
+			double q = strtod(p + 2, NULL);
+			return q >= 1 ? 1000 : q > 0 ? (int)(q * 1000 + 0.5) : 0;
+		}
 		p--;
 	}
 	return 1000;

@@ -30,6 +30,7 @@ check_PROGRAMS += %D%/fuzz_onnx %D%/fuzz_json %D%/fuzz_text %D%/write_onnx
 endif
 EXTRA_DIST += %D%/make-corpus %D%/run \
 	%D%/corpus/request/accept \
+	%D%/corpus/request/accept-huge-quality \
 	%D%/corpus/request/empty-values \
 	%D%/corpus/request/json \
 	%D%/corpus/request/origin \

@@ -28,6 +28,7 @@ START_TEST(accept_picks_the_best)
 	ck_assert_int_eq(lth_accept("application/octet-stream"), LTH_MEDIA_BYTES);
 	ck_assert_int_eq(lth_accept("application/*"), LTH_MEDIA_JSON);
 	ck_assert_int_eq(lth_accept("text/plain;q=0.4, application/octet-stream ; q=0.5"), LTH_MEDIA_BYTES);
+	ck_assert_int_eq(lth_accept("text/plain;q=11111110.5, application/json;q=nan"), LTH_MEDIA_TEXT);
 	ck_assert_int_eq(lth_accept("application/json;q=0.1, */*;q=0.9"), LTH_MEDIA_BYTES);
 	ck_assert_int_eq(lth_accept("text/html"), LTH_MEDIA_JSON);
 	ck_assert_int_eq(lth_accept(",,;q=,"), LTH_MEDIA_JSON);
