@@ -3,6 +3,7 @@ include tests/http/local.mk
 include tests/fuzz/local.mk
 include tests/golden/local.mk
 include tests/cli/local.mk
+include tests/style/local.mk
 include tests/numeric/local.mk
 include tests/conformance/local.mk
 
