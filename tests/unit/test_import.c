@@ -272,7 +272,7 @@ END_TEST
 START_TEST(options_give_symbols_their_range)
 {
 	struct lth_import_dim dims[1] = {{"batch", 8, 64, 16, 8}};
-	const struct lth_import_options options = {dims, 1};
+	const struct lth_import_options options = {.dims = dims, .num_dims = 1};
 	expect_ok(import_with(ow_model(relu_graph(), 17), NULL, 0, &options));
 	const struct lth_dim_symbol *symbol = lth_dims_symbol(graph->dims, 0);
 	ck_assert(symbol->min == 8 && symbol->max == 64 && symbol->hint == 16 && symbol->multiple == 8);
