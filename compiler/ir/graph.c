@@ -251,16 +251,25 @@ lth_node_id lth_graph_node(struct lth_graph *graph, lth_region_id region, const 
 
 void lth_graph_guard(struct lth_graph *graph, const struct lth_guard *guard)
 {
-	for (uint32_t i = 0; i < graph->num_guards; i++) /* one is enough */
-		if (graph->guards[i].relation == guard->relation && graph->guards[i].a == guard->a &&
-		    graph->guards[i].b == guard->b)
+	for (uint32_t i = 0; i < graph->num_guards; i++) { /* one is enough; what always holds, holds in a region too */
+		const struct lth_guard *known = &graph->guards[i];
+		if (known->relation == guard->relation && known->a == guard->a && known->b == guard->b &&
+		    (known->region == guard->region || known->region == 0))
 			return;
+	}
 	struct lth_guard *guards =
 		lth_arena_grow(graph->arena, graph->guards, &graph->cap_guards, graph->num_guards + 1, sizeof(*guards));
 	if (!guards)
 		return;
 	graph->guards = guards;
 	guards[graph->num_guards++] = *guard;
+}
+
+void lth_graph_move_guards(struct lth_graph *graph, lth_region_id from, lth_region_id to)
+{
+	for (uint32_t i = 0; i < graph->num_guards; i++)
+		if (graph->guards[i].region == from)
+			graph->guards[i].region = to;
 }
 
 /* ---- rewriting ---- */

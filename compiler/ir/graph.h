@@ -120,8 +120,9 @@ struct lth_region {
 	uint32_t cap_inputs, cap_outputs, cap_nodes;
 };
 
-/* A fact that must hold at run time and could not be decided: becomes a GUARD of the program. */
+/* A fact that must hold whenever its region runs and could not be decided: becomes a GUARD of the program. */
 struct lth_guard {
+	lth_region_id region;
 	enum lth_relation relation; /* EQ, LE, DIVIDES of a and b */
 	lth_dim a, b;
 	const char *node; /* whose rule it is */
@@ -169,6 +170,8 @@ lth_node_id lth_graph_insert(struct lth_graph *graph, lth_region_id region, uint
 			     const lth_value_id *outputs, uint32_t num_outputs, const struct lth_attr *attrs,
 			     uint32_t num_attrs);
 void lth_graph_guard(struct lth_graph *graph, const struct lth_guard *guard);
+/* For whoever moves all nodes of one region into another. */
+void lth_graph_move_guards(struct lth_graph *graph, lth_region_id from, lth_region_id to);
 /* Every use of `from`, in all regions and outputs, reads `to` instead. O(uses of all nodes). */
 void lth_graph_replace_uses(struct lth_graph *graph, lth_value_id from, lth_value_id to);
 /* Marks a node deleted, with its outputs and all that its regions hold; takes it from its region at the next
@@ -197,6 +200,8 @@ bool lth_value_const_floats(struct lth_graph *graph, lth_value_id value, const d
 /* The number of the data symbol that element `index` of the value binds in the course of a run, or LTH_NONE: such a
  * value's contents are symbols named after it ("NAME[index]"), and it must be in memory when they are needed. */
 uint32_t lth_value_bound_symbol(const struct lth_graph *graph, lth_value_id value, uint32_t index);
+/* True when lowering knows all elements without data of the run: no load, no dependence on who computes them. */
+bool lth_contents_suffice(const struct lth_graph *graph, lth_value_id value);
 bool lth_value_binds(const struct lth_graph *graph, lth_value_id value); /* any element */
 
 LTH_MUST_CHECK enum lth_code lth_graph_verify(const struct lth_graph *graph, struct lth_diag *diag);

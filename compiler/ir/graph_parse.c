@@ -248,7 +248,8 @@ static enum lth_code parse_constant_line(struct lth_graph_parser *parser)
 
 static enum lth_code parse_guard(struct lth_graph_parser *parser)
 {
-	struct lth_guard guard = {.relation = LTH_REL_EQ};
+	/* the region is settled when the nodes are known; until then no two guards are of one region */
+	struct lth_guard guard = {.region = LTH_NONE - parser->graph->num_guards, .relation = LTH_REL_EQ};
 	struct lth_text *text = &parser->text;
 	enum lth_code code = lth_dim_parse_text(parser->graph->dims, text, &guard.a);
 	if (code)
@@ -481,6 +482,15 @@ static enum lth_code parse_nodes(struct lth_graph_parser *parser, lth_region_id 
 	return code;
 }
 
+/* A guard belongs to the region of its node, or to the main one when the node is gone. */
+static void settle_guards(struct lth_graph *graph)
+{
+	for (uint32_t i = 0; i < graph->num_guards; i++) {
+		lth_node_id node = graph->guards[i].node ? lth_graph_find_node(graph, graph->guards[i].node) : LTH_NONE;
+		graph->guards[i].region = node == LTH_NONE ? 0 : graph->nodes[node].region;
+	}
+}
+
 static enum lth_code parse_graph(struct lth_graph_parser *parser)
 {
 	struct lth_text *text = &parser->text;
@@ -503,6 +513,7 @@ static enum lth_code parse_graph(struct lth_graph_parser *parser)
 			return code;
 	}
 	code = parse_nodes(parser, 0);
+	settle_guards(parser->graph);
 	if (code == LTH_OK && lth_text_peek(text))
 		code = lth_parse_fail(parser, "the end of the text");
 	return code;

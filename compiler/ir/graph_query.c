@@ -88,6 +88,19 @@ uint32_t lth_value_bound_symbol(const struct lth_graph *graph, lth_value_id id, 
 	return LTH_NONE;
 }
 
+bool lth_contents_suffice(const struct lth_graph *graph, lth_value_id id)
+{
+	const struct lth_contents *contents = graph->values[id].contents;
+	if (!contents || !contents->dims)
+		return false;
+	bool counter = graph->values[id].def == LTH_DEF_REGION_INPUT; /* a loop's is known inside of it */
+	for (uint32_t i = 0; i < contents->count; i++)
+		if (contents->dims[i] == LTH_DIM_NONE ||
+		    (!counter && lth_dim_depends_on_data(graph->dims, contents->dims[i])))
+			return false;
+	return true;
+}
+
 bool lth_value_binds(const struct lth_graph *graph, lth_value_id id)
 {
 	const struct lth_contents *contents = graph->values[id].contents;

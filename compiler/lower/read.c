@@ -171,26 +171,30 @@ lth_sx lth_lower_address(struct lth_lower *lower, lth_value_id value, const lth_
 	return sum;
 }
 
-/* Element number `flat` of a value whose contents are known without data of the run: a choice among dimensions by the index. What
- * passes/groups.c leaves out of memory for that reason is read here. */
-static lth_sx known_element(struct lth_lower *lower, lth_value_id value, lth_sx flat)
+/* An element, by its row-major place, that the compiler knows (passes/groups.c leaves such values out of memory): by a
+ * formula where they are equally spaced (counting, filling), else by choice. */
+static lth_sx contents_element(struct lth_lower *lower, lth_value_id id, lth_sx flat)
 {
+	const struct lth_value *value = &lower->graph->values[id];
 	struct lth_sx_pool *pool = lower->pool;
-	const struct lth_value *v = &lower->graph->values[value];
-	const struct lth_contents *contents = v->contents;
-	enum lth_dtype dtype = lth_compute_dtype(v->type.dtype);
-	if (!contents || !contents->dims || contents->count == 0 || v->def == LTH_DEF_CONSTANT || v->def == LTH_DEF_INPUT)
-		return LTH_SX_NONE;
-	for (uint32_t i = 0; i < contents->count; i++)
-		if (contents->dims[i] == LTH_DIM_NONE ||
-		    (v->def != LTH_DEF_REGION_INPUT && /* a loop's counter is known inside of it */
-		     lth_dim_depends_on_data(lower->graph->dims, contents->dims[i])))
-			return LTH_SX_NONE;
-	lth_sx element = lth_sx_dim(pool, contents->dims[contents->count - 1]);
-	for (uint32_t i = contents->count - 1; i-- > 0;)
-		element = lth_sx_select(pool, lth_sx_op2(pool, LTH_SCALAR_EQ, flat, lth_sx_int(pool, i)),
-					lth_sx_dim(pool, contents->dims[i]), element);
-	return lth_sx_cast(pool, element, dtype);
+	struct lth_dims *dims = lower->graph->dims;
+	const lth_dim *list = value->contents->dims;
+	uint32_t count = value->contents->count;
+	lth_sx x = count ? lth_sx_dim(pool, list[0]) : lth_sx_int(pool, 0);
+	if (count > 1) {
+		lth_dim step = lth_dim_sub(dims, list[1], list[0]);
+		bool even = step != LTH_DIM_NONE;
+		for (uint32_t i = 2; i < count && even; i++)
+			even = lth_dim_sub(dims, list[i], list[i - 1]) == step;
+		if (even)
+			x = lth_sx_op2(pool, LTH_SCALAR_ADD, x, lth_sx_op2(pool, LTH_SCALAR_MUL, flat, lth_sx_dim(pool, step)));
+		for (uint32_t i = 1; i < count && !even; i++)
+			x = lth_sx_select(pool, lth_sx_op2(pool, LTH_SCALAR_EQ, flat, lth_sx_int(pool, i)),
+					  lth_sx_dim(pool, list[i]), x);
+	}
+	if (value->type.dtype == LTH_DTYPE_BOOL)
+		return lth_sx_op2(pool, LTH_SCALAR_LT, lth_sx_int(pool, 0), x);
+	return lth_sx_cast(pool, x, lth_compute_dtype(value->type.dtype));
 }
 
 lth_sx lth_read(struct lth_lower *lower, lth_value_id value, const lth_sx *index)
@@ -206,9 +210,8 @@ lth_sx lth_read(struct lth_lower *lower, lth_value_id value, const lth_sx *index
 				return constant;
 		}
 	}
-	lth_sx known = known_element(lower, value, lth_flatten_index(lower, value, index));
-	if (known != LTH_SX_NONE)
-		return known;
+	if (v->def != LTH_DEF_CONSTANT && lth_contents_suffice(lower->graph, value))
+		return contents_element(lower, value, lth_flatten_index(lower, value, index));
 	if (v->def == LTH_DEF_NODE && v->def_id == lower->anchor && !lower->graph->nodes[v->def_id].op->impl->element)
 		return lth_sx_anchor(lower->pool, v->def_index, lth_compute_dtype(v->type.dtype));
 	if (lth_lower_in_group(lower, value)) {
@@ -359,9 +362,8 @@ lth_sx lth_read_flat(struct lth_lower *lower, lth_value_id value, lth_sx flat)
 	const struct lth_value *v = &lower->graph->values[value];
 	int64_t width = (int64_t)lth_dtype_bits(v->type.dtype) / 8;
 	bool single = v->def == LTH_DEF_CONSTANT && v->constant.bytes == width;
-	lth_sx known = known_element(lower, value, flat);
-	if (known != LTH_SX_NONE)
-		return known;
+	if (v->def != LTH_DEF_CONSTANT && lth_contents_suffice(lower->graph, value))
+		return contents_element(lower, value, flat);
 	if (!single && row_major(lower, value))
 		return lth_sx_load(lower->pool, lth_lower_operand(lower, value, false), v->type.dtype, flat);
 	lth_unflatten_index(lower, value, flat, index);

@@ -4,17 +4,38 @@
 
 #include <string.h>
 
-/* Guards of a node; NULL: those over input symbols alone, checked before anything runs. */
-void lth_build_guards(struct lth_builder *builder, const char *node)
+void lth_build_bound(struct lth_builder *builder, uint32_t symbol)
+{
+	builder->bound[symbol] = builder->new_bounds = true;
+}
+
+/* Has every symbol of the expression a value? */
+static bool has_value(const struct lth_builder *builder, uint32_t expr)
+{
+	const struct lth_program *program = builder->program;
+	const struct lth_expr *e = &program->exprs[expr];
+	if (e->op == LTH_EXPR_SYMBOL)
+		return program->symbols[e->a].source == LTH_SOURCE_INPUT || builder->bound[e->a];
+	unsigned operands = lth_expr_operands(e->op);
+	return (operands < 1 || has_value(builder, e->a)) && (operands < 2 || has_value(builder, e->b));
+}
+
+bool lth_build_known(const struct lth_builder *builder, lth_dim dim, uint32_t expr)
+{
+	return !lth_dim_depends_on_data(builder->graph->dims, dim) || has_value(builder, expr);
+}
+
+void lth_build_guards(struct lth_builder *builder, lth_region_id region)
 {
 	struct lth_graph *graph = builder->graph;
 	for (uint32_t i = 0; i < graph->num_guards; i++) {
 		const struct lth_guard *guard = &graph->guards[i];
-		bool data = lth_dim_depends_on_data(graph->dims, guard->a) ||
-			    lth_dim_depends_on_data(graph->dims, guard->b);
-		if (node ? !data || strcmp(node, guard->node) != 0 : data)
+		if (guard->region != region || builder->guarded[i])
 			continue;
 		uint32_t ints[2] = {lth_build_dim(builder, guard->a), lth_build_dim(builder, guard->b)};
+		if (!lth_build_known(builder, guard->a, ints[0]) || !lth_build_known(builder, guard->b, ints[1]))
+			continue;
+		builder->guarded[i] = true;
 		struct lth_instr instr = {.op = LTH_INSTR_GUARD,
 					  .ints = ints,
 					  .num_ints = 2,
@@ -101,11 +122,11 @@ static enum lth_code build_kernel(struct lth_builder *builder, const struct lth_
 enum lth_code lth_build_region(struct lth_builder *builder, lth_region_id region)
 {
 	const struct lth_region_steps *list = &builder->input->regions[region];
+	lth_build_guards(builder, region);
 	for (uint32_t i = 0; i < list->count; i++) {
 		const struct lth_step *step = &list->steps[i];
 		const struct lth_node *node = &builder->graph->nodes[step->node];
 		enum lth_code code = LTH_OK;
-		lth_build_guards(builder, node->name);
 		switch (step->kind) {
 		case LTH_STEP_KERNEL:
 			code = build_kernel(builder, step);
@@ -123,6 +144,10 @@ enum lth_code lth_build_region(struct lth_builder *builder, lth_region_id region
 			return code;
 		for (uint32_t k = 0; k < step->num_outputs; k++)
 			lth_build_binds(builder, step->outputs[k]);
+		if (builder->new_bounds) {
+			builder->new_bounds = false;
+			lth_build_guards(builder, region);
+		}
 	}
 	return LTH_OK;
 }
@@ -232,13 +257,16 @@ enum lth_code lth_manifest_alloc(const struct lth_manifest *input, struct lth_ar
 		code = lth_build_symbols(&builder);
 	if (code != LTH_OK)
 		return code;
+	builder.bound = lth_arena_array(arena, builder.program->num_symbols + 1, sizeof(bool));
+	builder.guarded = lth_arena_array(arena, graph->num_guards + 1, sizeof(bool));
+	if (!builder.bound || !builder.guarded)
+		goto exhausted;
 	choose_outputs(&builder);
 	for (uint32_t i = 0; i < main->num_inputs; i++)
 		lth_program_input(builder.program, graph->values[main->inputs[i]].name,
 				  lth_build_tensor(&builder, main->inputs[i]));
 	for (uint32_t i = 0; i < main->num_inputs; i++)
 		lth_build_binds(&builder, main->inputs[i]);
-	lth_build_guards(&builder, NULL);
 	code = lth_build_region(&builder, 0);
 	if (code != LTH_OK)
 		return code;

@@ -14,6 +14,9 @@ struct lth_builder {
 	uint32_t *storage_of;  /* by value: storage of a base, or LTH_NONE */
 	uint32_t *tensor_of;   /* by value */
 	uint32_t *output_of;   /* by base value: the main output that its storage is, or LTH_NONE */
+	bool *bound;           /* by the program's symbol: it has a value where the list has come to */
+	bool new_bounds;       /* since guards were looked at */
+	bool *guarded;         /* by guard: it is in the list */
 	bool *alive;           /* by storage: its ALLOC has been written */
 	uint32_t cap_alive;
 	uint32_t *kernel_ids;  /* of names seen: open list */
@@ -25,6 +28,8 @@ struct lth_builder {
 uint32_t lth_build_dim(struct lth_builder *builder, lth_dim dim);
 /* The storage of a base value, and the tensor of any value; made at first use. LTH_NONE after an error. */
 uint32_t lth_build_storage(struct lth_builder *builder, lth_value_id base);
+/* Gives a base a storage of the pool that holds so many elements, known where it is allocated. */
+void lth_build_pool(struct lth_builder *builder, lth_value_id base, lth_dim elements);
 uint32_t lth_build_tensor(struct lth_builder *builder, lth_value_id value);
 uint32_t lth_build_constant(struct lth_builder *builder, const void *data, int64_t bytes, const char *name);
 /* Writes the ALLOC of an arena or pool storage unless it is there. */
@@ -37,6 +42,11 @@ enum lth_code lth_build_control(struct lth_builder *builder, const struct lth_no
 enum lth_code lth_build_builtin(struct lth_builder *builder, const struct lth_step *step);
 /* BINDs of the data symbols that the value's elements are. manifest_builtin.c */
 void lth_build_binds(struct lth_builder *builder, lth_value_id value);
-void lth_build_guards(struct lth_builder *builder, const char *node);
+/* Has every symbol of the dimension a value where the list has come to? */
+bool lth_build_known(const struct lth_builder *builder, lth_dim dim, uint32_t expr);
+/* Notes that a symbol has a value from here on. */
+void lth_build_bound(struct lth_builder *builder, uint32_t symbol);
+/* GUARDs of a region whose symbols have values by now. */
+void lth_build_guards(struct lth_builder *builder, lth_region_id region);
 
 #endif

@@ -26,6 +26,7 @@ static void emit_bind(struct lth_builder *builder, uint32_t symbol, uint32_t ten
 				  .num_ints = 1,
 				  .node = node};
 	lth_program_instr(builder->program, &instr);
+	lth_build_bound(builder, symbol);
 }
 
 void lth_build_binds(struct lth_builder *builder, lth_value_id value)
@@ -75,7 +76,22 @@ static const char *attributes_text(struct lth_builder *builder, const struct lth
 	return copy;
 }
 
-/* An output as the kernel sees it: at the bound of its extents. LTH_NONE when it has no bound. */
+/* What is known of a dimension before the kernel runs: itself, or a bound where the kernel decides it: that of its own
+ * extent, which may be another extent of the run, or one over the inputs' symbols. LTH_DIM_NONE without any. */
+static lth_dim known_bound(struct lth_builder *builder, lth_dim dim)
+{
+	struct lth_dims *dims = builder->graph->dims;
+	if (lth_build_known(builder, dim, lth_build_dim(builder, dim)))
+		return dim;
+	lth_dim bound = lth_dim_upper_bound(dims, dim);
+	for (uint32_t i = 0; bound == LTH_DIM_NONE && i < lth_dims_num_symbols(dims); i++)
+		if (lth_dims_symbol_dim(dims, i) == dim)
+			bound = lth_dims_symbol(dims, i)->bound;
+	bool known = bound != LTH_DIM_NONE && lth_build_known(builder, bound, lth_build_dim(builder, bound));
+	return known ? bound : LTH_DIM_NONE;
+}
+
+/* An output as the kernel sees it: at the bound of the extents that it decides. LTH_NONE when there is no bound. */
 static uint32_t bounded_tensor(struct lth_builder *builder, lth_value_id value)
 {
 	struct lth_graph *graph = builder->graph;
@@ -83,15 +99,16 @@ static uint32_t bounded_tensor(struct lth_builder *builder, lth_value_id value)
 	lth_dim bounds[LTH_MAX_RANK];
 	bool exact = true;
 	for (uint32_t axis = 0; axis < type.rank; axis++) {
-		bounds[axis] = lth_dim_depends_on_data(graph->dims, type.dims[axis])
-				       ? lth_dim_upper_bound(graph->dims, type.dims[axis])
-				       : type.dims[axis];
+		bounds[axis] = known_bound(builder, type.dims[axis]);
 		exact &= bounds[axis] == type.dims[axis];
 		if (bounds[axis] == LTH_DIM_NONE)
 			return LTH_NONE;
 	}
 	if (exact)
 		return lth_build_tensor(builder, value);
+	lth_dim elements = lth_dim_product(graph->dims, bounds, type.rank);
+	if (builder->storage_of[value] == LTH_NONE && lth_dim_upper_bound(graph->dims, elements) == LTH_DIM_NONE)
+		lth_build_pool(builder, value, elements);
 	struct lth_tensor tensor = {.dtype = type.dtype,
 				    .rank = type.rank,
 				    .name = graph->values[value].name,

@@ -38,6 +38,7 @@ static void emit_set(struct lth_builder *builder, uint32_t symbol, uint32_t valu
 	struct lth_instr instr = {
 		.op = LTH_INSTR_SET, .symbol = symbol, .ints = &value, .num_ints = 1, .node = node};
 	lth_program_instr(builder->program, &instr);
+	lth_build_bound(builder, symbol);
 }
 
 static void emit_copy(struct lth_builder *builder, uint32_t to, uint32_t from, const char *node)
@@ -276,6 +277,7 @@ static enum lth_code build_turns(struct loop *loop)
 				 .symbol = loop->turn_symbol,
 				 .node = loop->node->name};
 	lth_program_instr(program, &head);
+	lth_build_bound(builder, loop->turn_symbol);
 	enum lth_code code = lth_build_region(builder, loop->body);
 	if (code != LTH_OK)
 		return code;

@@ -49,8 +49,9 @@ enum lth_code lth_build_symbols(struct lth_builder *builder)
 				continue;
 			if (!data && !find_source(builder->graph, lth_dims_symbol_dim(dims, i), &symbol))
 				continue; /* no input carries it: whoever uses it is told by lth_build_dim's result */
-			if (data && from->bound != LTH_DIM_NONE)
-				symbol.bound = lth_build_dim(builder, from->bound);
+			lth_dim bound = data ? lth_dim_upper_bound(dims, from->bound) : LTH_DIM_NONE;
+			if (bound != LTH_DIM_NONE) /* of counts of counts, too, over the inputs' symbols */
+				symbol.bound = lth_build_dim(builder, bound);
 			builder->symbol_map[i] = lth_program_symbol(builder->program, &symbol);
 		}
 	return LTH_OK;
@@ -99,6 +100,18 @@ static uint32_t value_bytes(struct lth_builder *builder, const struct lth_value 
 		return LTH_NONE;
 	lth_dim bits = lth_dim_mul(dims, count, lth_dim_const(dims, (int64_t)lth_dtype_bits(value->type.dtype)));
 	return lth_build_dim(builder, lth_dim_ceildiv(dims, bits, lth_dim_const(dims, 8)));
+}
+
+void lth_build_pool(struct lth_builder *builder, lth_value_id base, lth_dim elements)
+{
+	const struct lth_value *value = &builder->graph->values[base];
+	struct lth_dims *dims = builder->graph->dims;
+	lth_dim bits = lth_dim_mul(dims, elements, lth_dim_const(dims, (int64_t)lth_dtype_bits(value->type.dtype)));
+	struct lth_storage storage = {.kind = LTH_STORAGE_POOL,
+				      .size = lth_build_dim(builder, lth_dim_ceildiv(dims, bits, lth_dim_const(dims, 8))),
+				      .alignment = builder->input->alignment,
+				      .name = value->name};
+	builder->storage_of[base] = lth_program_storage(builder->program, &storage);
 }
 
 uint32_t lth_build_storage(struct lth_builder *builder, lth_value_id base)

@@ -232,3 +232,24 @@ void lth_infer_move_contents(struct lth_infer *infer, uint32_t input, const int3
 	else
 		lth_infer_set_reals(infer, 0, list, count);
 }
+
+void lth_infer_walk_contents(struct lth_infer *infer, int64_t offset, const int64_t *strides)
+{
+	uint32_t count;
+	int32_t from[LTH_MAX_CONTENTS];
+	int64_t shape[LTH_MAX_RANK];
+	if (!lth_infer_wants_contents(infer, 0, &count))
+		return;
+	const struct lth_type *type = &infer->graph->values[infer->node->outputs[0]].type;
+	if (!lth_type_static(infer->graph, type, shape))
+		return;
+	for (uint32_t k = 0; k < count; k++) {
+		int64_t rest = k, place = offset;
+		for (uint32_t axis = type->rank; axis-- > 0;) {
+			place += rest % shape[axis] * strides[axis];
+			rest /= shape[axis];
+		}
+		from[k] = (int32_t)place;
+	}
+	lth_infer_move_contents(infer, 0, from, count);
+}

@@ -1,26 +1,23 @@
-/* Control flow: If, Loop, Scan. Inference goes into the regions with the types of what comes in, and takes the types of
- * what comes out.
+/* Loop and Scan (control_if.c has If). Inference goes into the body with the types of what comes in, and takes the types
+ * of what comes out.
  *
- * An axis on which the arms of an If disagree becomes a data symbol that each arm sets; so does the number of turns of a
- * loop that a condition ends. The number of the turn is a data symbol too ("NODE.turn"), which is all that a region sees
- * of a loop's counter. manifest_control.c writes the instructions that set these symbols. */
-#include "compiler/ops/family.h"
+ * The number of turns of a loop that a condition ends is a data symbol. The number of the turn is one too ("NODE.turn"),
+ * which is all that a body sees of a loop's counter. manifest_control.c writes the instructions that set these symbols. */
+#include "compiler/ops/control.h"
 
 #include <string.h>
 
-static lth_region_id region_of(const struct lth_node *node, const char *name)
+lth_region_id lth_control_region(const struct lth_node *node, const char *name)
 {
 	const struct lth_attr *attr = lth_node_attr(node, name);
 	return attr ? attr->id : LTH_NONE;
 }
 
-static enum lth_code enter(struct lth_infer *infer, lth_region_id region)
+enum lth_code lth_control_enter(struct lth_infer *infer, lth_region_id region)
 {
 	enum lth_code code = lth_infer_region(infer->graph, region, infer->diag);
 	infer->node = &infer->graph->nodes[infer->id]; /* the graph may have grown */
-	if (code == LTH_OK)
-		lth_graph_compact(infer->graph);
-	else
+	if (code != LTH_OK)
 		lth_diag_within(infer->diag, "in '%s'", infer->node->name);
 	return code;
 }
@@ -29,91 +26,6 @@ static void set_type(struct lth_infer *infer, lth_value_id value, const struct l
 {
 	infer->graph->values[value].type = *type;
 }
-
-static lth_dim larger(struct lth_infer *infer, lth_dim a, lth_dim b)
-{
-	return lth_dim_max(infer->dims, a, b);
-}
-
-/* ---- If ---- */
-
-/* The type that both arms' values have, with a data symbol at each axis where they differ. */
-static enum lth_code join(struct lth_infer *infer, uint32_t output, const struct lth_type *a, const struct lth_type *b)
-{
-	lth_dim dims[LTH_MAX_RANK];
-	if (a->kind != LTH_TYPE_TENSOR || b->kind != LTH_TYPE_TENSOR)
-		return lth_infer_unsupported(infer, NULL, "output %u is not a tensor", output);
-	if (a->dtype != b->dtype)
-		return lth_infer_reject(infer, lth_dtype_text(a->dtype), "output %u is of type %s in the other branch", output,
-					lth_dtype_text(b->dtype));
-	if (a->rank != b->rank)
-		return lth_infer_unsupported(infer, "give both branches results of one rank",
-					     "output %u has rank %u in one branch and %u in the other", output, a->rank,
-					     b->rank);
-	for (uint32_t axis = 0; axis < a->rank; axis++) {
-		dims[axis] = a->dims[axis];
-		if (a->dims[axis] == b->dims[axis])
-			continue;
-		lth_dim bound = larger(infer, lth_dim_upper_bound(infer->dims, a->dims[axis]),
-				       lth_dim_upper_bound(infer->dims, b->dims[axis]));
-		dims[axis] = lth_infer_data_dim(infer, lth_arena_printf(infer->graph->arena, "out%u.%u", output, axis), bound);
-	}
-	return lth_infer_output(infer, output, a->dtype, a->rank, dims);
-}
-
-/* With a condition that is known only the branch taken counts: the other may not even fit (exporters write Squeeze so). */
-static bool known_condition(const struct lth_infer *infer, bool *out)
-{
-	const struct lth_contents *contents = lth_value_contents(infer->graph, infer->node->inputs[0]);
-	int64_t value;
-	if (!contents || !contents->dims || contents->count != 1 ||
-	    !lth_dim_is_const(infer->dims, contents->dims[0], &value))
-		return false;
-	*out = value != 0;
-	return true;
-}
-
-static enum lth_code infer_taken(struct lth_infer *infer, lth_region_id arm)
-{
-	enum lth_code code = enter(infer, arm);
-	for (uint32_t k = 0; k < infer->node->num_outputs && !code; k++) {
-		const struct lth_region *region = &infer->graph->regions[arm];
-		if (k >= region->num_outputs)
-			return lth_infer_reject(infer, "a result for each output", "%u for %u", region->num_outputs,
-						infer->node->num_outputs);
-		if (infer->node->outputs[k] == LTH_NONE)
-			continue;
-		const struct lth_value *from = &infer->graph->values[region->outputs[k]];
-		infer->graph->values[infer->node->outputs[k]].type = from->type;
-		infer->graph->values[infer->node->outputs[k]].contents = lth_value_contents(infer->graph, region->outputs[k]);
-	}
-	return code;
-}
-
-static enum lth_code infer_if(struct lth_infer *infer)
-{
-	lth_region_id arms[2] = {region_of(infer->node, "then_branch"), region_of(infer->node, "else_branch")};
-	bool taken;
-	if (known_condition(infer, &taken))
-		return infer_taken(infer, arms[taken ? 0 : 1]);
-	enum lth_code code = enter(infer, arms[0]);
-	if (!code)
-		code = enter(infer, arms[1]);
-	for (uint32_t k = 0; k < infer->node->num_outputs && !code; k++) {
-		const struct lth_region *first = &infer->graph->regions[arms[0]], *second = &infer->graph->regions[arms[1]];
-		if (k >= first->num_outputs || k >= second->num_outputs)
-			return lth_infer_reject(infer, "as many results from both branches", "%u and %u for %u outputs",
-						first->num_outputs, second->num_outputs, infer->node->num_outputs);
-		if (infer->node->outputs[k] == LTH_NONE)
-			continue;
-		struct lth_type a = infer->graph->values[first->outputs[k]].type;
-		struct lth_type b = infer->graph->values[second->outputs[k]].type;
-		code = join(infer, k, &a, &b);
-	}
-	return code;
-}
-
-const struct lth_op_impl lth_impl_if = {.infer = infer_if};
 
 /* ---- Loop ---- */
 
@@ -153,7 +65,7 @@ static enum lth_code infer_body(struct lth_infer *infer, lth_region_id body, uin
 		bool changed = false;
 		for (uint32_t i = 0; i < count; i++)
 			set_type(infer, infer->graph->regions[body].inputs[first_in + i], &types[i]);
-		enum lth_code code = enter(infer, body);
+		enum lth_code code = lth_control_enter(infer, body);
 		if (code)
 			return code;
 		for (uint32_t i = 0; i < count; i++) {
@@ -220,7 +132,7 @@ static enum lth_code count_turns(struct lth_infer *infer, lth_region_id body, lt
 
 static enum lth_code infer_loop(struct lth_infer *infer)
 {
-	lth_region_id body = region_of(infer->node, "body");
+	lth_region_id body = lth_control_region(infer->node, "body");
 	uint32_t num_carried = infer->node->num_inputs > 2 ? infer->node->num_inputs - 2 : 0;
 	const struct lth_region *region = &infer->graph->regions[body];
 	if (region->num_inputs != num_carried + 2 || region->num_outputs < num_carried + 1 ||
@@ -270,7 +182,7 @@ static int64_t list_entry(const struct lth_node *node, const char *name, uint32_
 
 static enum lth_code infer_scan(struct lth_infer *infer)
 {
-	lth_region_id body = region_of(infer->node, "body");
+	lth_region_id body = lth_control_region(infer->node, "body");
 	int64_t scanned = lth_op_int(infer->node, "num_scan_inputs");
 	uint32_t inputs = infer->node->num_inputs;
 	const struct lth_region *region = &infer->graph->regions[body];

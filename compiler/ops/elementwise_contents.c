@@ -18,9 +18,60 @@ static uint32_t truth(struct lth_infer *infer, enum lth_truth value)
 	return value == LTH_UNKNOWN ? UNKNOWN : lth_dim_const(infer->dims, value == LTH_YES);
 }
 
+static bool is_truth_value(struct lth_infer *infer, lth_dim a)
+{
+	int64_t min, max;
+	lth_dim_range(infer->dims, a, &min, &max);
+	return min >= 0 && max <= 1;
+}
+
 static enum lth_truth negate(enum lth_truth value)
 {
 	return value == LTH_UNKNOWN ? value : value == LTH_YES ? LTH_NO : LTH_YES;
+}
+
+/* Truth values as dimensions: 1 where x > 0. The conditions of If are such; x is a difference of sizes. */
+static uint32_t is_above_zero(struct lth_infer *infer, lth_dim x)
+{
+	lth_dim zero = lth_dim_const(infer->dims, 0), one = lth_dim_const(infer->dims, 1);
+	return x == LTH_DIM_NONE ? (uint32_t)UNKNOWN
+				 : lth_dim_min(infer->dims, one, lth_dim_max(infer->dims, zero, x));
+}
+
+static uint32_t invert(struct lth_infer *infer, uint32_t truth_value)
+{
+	return truth_value == UNKNOWN ? truth_value
+				      : lth_dim_sub(infer->dims, lth_dim_const(infer->dims, 1), truth_value);
+}
+
+static bool is_size(struct lth_infer *infer, lth_dim a)
+{
+	int64_t min, max;
+	lth_dim_range(infer->dims, a, &min, &max);
+	return min >= 0 && (min < INT32_MAX || max < INT64_MAX);
+}
+
+/* A comparison that the box does not decide; of single sizes, as the conditions of If are. */
+static uint32_t compare_dims(struct lth_infer *infer, lth_dim a, lth_dim b)
+{
+	uint32_t count;
+	if (!lth_infer_wants_contents(infer, 0, &count) || count != 1 || !is_size(infer, a) || !is_size(infer, b))
+		return UNKNOWN;
+	lth_dim forth = lth_dim_sub(infer->dims, a, b), back = lth_dim_sub(infer->dims, b, a);
+	if (forth == LTH_DIM_NONE || back == LTH_DIM_NONE)
+		return UNKNOWN;
+	switch (lth_op_id(infer->node->op)) {
+	case LTH_OP_ID_Equal:
+		return invert(infer, is_above_zero(infer, lth_dim_max(infer->dims, forth, back)));
+	case LTH_OP_ID_LessOrEqual:
+		return invert(infer, is_above_zero(infer, forth));
+	case LTH_OP_ID_GreaterOrEqual:
+		return invert(infer, is_above_zero(infer, back));
+	case LTH_OP_ID_Less:
+		return is_above_zero(infer, back);
+	default:
+		return is_above_zero(infer, forth);
+	}
 }
 
 /* The sign is known: division and remainder by 0 or by what may be 0 stay unknown. */
@@ -45,6 +96,11 @@ static uint32_t divide(struct lth_infer *infer, const struct lth_node *node, lth
 	return quotient == LTH_DIM_NONE ? UNKNOWN : lth_dim_sub(infer->dims, a, lth_dim_mul(infer->dims, quotient, b));
 }
 
+static uint32_t compare(struct lth_infer *infer, enum lth_truth decided, lth_dim a, lth_dim b)
+{
+	return decided == LTH_UNKNOWN ? compare_dims(infer, a, b) : truth(infer, decided);
+}
+
 static uint32_t binary_int(struct lth_infer *infer, lth_dim a, lth_dim b)
 {
 	struct lth_dims *dims = infer->dims;
@@ -65,19 +121,19 @@ static uint32_t binary_int(struct lth_infer *infer, lth_dim a, lth_dim b)
 	case LTH_OP_ID_Max:
 		return lth_dim_max(dims, a, b);
 	case LTH_OP_ID_Equal:
-		return truth(infer, lth_dim_equal(dims, a, b));
+		return compare(infer, lth_dim_equal(dims, a, b), a, b);
 	case LTH_OP_ID_LessOrEqual:
-		return truth(infer, lth_dim_le(dims, a, b));
+		return compare(infer, lth_dim_le(dims, a, b), a, b);
 	case LTH_OP_ID_GreaterOrEqual:
-		return truth(infer, lth_dim_le(dims, b, a));
+		return compare(infer, lth_dim_le(dims, b, a), a, b);
 	case LTH_OP_ID_Less:
-		return truth(infer, negate(lth_dim_le(dims, b, a)));
+		return compare(infer, negate(lth_dim_le(dims, b, a)), a, b);
 	case LTH_OP_ID_Greater:
-		return truth(infer, negate(lth_dim_le(dims, a, b)));
+		return compare(infer, negate(lth_dim_le(dims, a, b)), a, b);
 	case LTH_OP_ID_And:
-		return known ? lth_dim_const(dims, x && y) : (uint32_t)UNKNOWN;
+		return is_truth_value(infer, a) && is_truth_value(infer, b) ? lth_dim_min(dims, a, b) : (uint32_t)UNKNOWN;
 	case LTH_OP_ID_Or:
-		return known ? lth_dim_const(dims, x || y) : (uint32_t)UNKNOWN;
+		return is_truth_value(infer, a) && is_truth_value(infer, b) ? lth_dim_max(dims, a, b) : (uint32_t)UNKNOWN;
 	case LTH_OP_ID_Xor:
 		return known ? lth_dim_const(dims, !x != !y) : (uint32_t)UNKNOWN;
 	default:
@@ -177,7 +233,7 @@ static uint32_t unary_int(struct lth_infer *infer, lth_dim a)
 	case LTH_OP_ID_Relu:
 		return lth_dim_max(dims, a, zero);
 	case LTH_OP_ID_Not:
-		return lth_dim_is_const(dims, a, &value) ? lth_dim_const(dims, !value) : (uint32_t)UNKNOWN;
+		return is_truth_value(infer, a) ? invert(infer, a) : (uint32_t)UNKNOWN;
 	default:
 		return UNKNOWN;
 	}
@@ -210,6 +266,8 @@ static uint32_t convert(struct lth_infer *infer, enum lth_dtype to, struct eleme
 		if (a.real)
 			return lth_real_is_const(dims, a.id, &real) ? lth_dim_const(dims, real != 0)
 								    : (uint32_t)UNKNOWN;
+		if (is_truth_value(infer, a.id))
+			return a.id;
 		return truth(infer, negate(lth_dim_equal(dims, a.id, lth_dim_const(dims, 0))));
 	}
 	if (!a.real)

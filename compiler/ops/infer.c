@@ -199,12 +199,9 @@ enum lth_code lth_infer_require(struct lth_infer *infer, enum lth_relation relat
 	if (truth == LTH_NO)
 		return lth_infer_reject(infer, rule, "%s and %s", lth_infer_dim_text(infer, a),
 					lth_infer_dim_text(infer, b));
-	/* One guard a fact, however often the node is inferred again. */
-	for (uint32_t i = 0; i < graph->num_guards; i++)
-		if (graph->guards[i].relation == relation && graph->guards[i].a == a && graph->guards[i].b == b)
-			return LTH_OK;
-	lth_graph_guard(graph, &(struct lth_guard){.relation = relation, .a = a, .b = b,
-						   .node = graph->nodes[infer->id].name, .what = rule});
+	const struct lth_node *node = &graph->nodes[infer->id];
+	lth_graph_guard(graph, &(struct lth_guard){
+				       .region = node->region, .relation = relation, .a = a, .b = b, .node = node->name, .what = rule});
 	return LTH_OK;
 }
 

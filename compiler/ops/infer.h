@@ -66,6 +66,8 @@ void lth_infer_set_reals(struct lth_infer *infer, uint32_t output, const lth_rea
 bool lth_infer_wants_contents(const struct lth_infer *infer, uint32_t output, uint32_t *out_count);
 /* Contents of output 0 as elements of input `input` at places `from` (-1: zero); one for one. */
 void lth_infer_move_contents(struct lth_infer *infer, uint32_t input, const int32_t *from, uint32_t count);
+/* The same where output 0's element at an index is input 0's at offset + index . strides. */
+void lth_infer_walk_contents(struct lth_infer *infer, int64_t offset, const int64_t *strides);
 
 /* Rules. */
 LTH_MUST_CHECK enum lth_code lth_infer_axis(struct lth_infer *infer, int64_t axis, uint32_t rank, uint32_t *out);

@@ -27,7 +27,8 @@ noinst_LIBRARIES += %D%/libops.a
 	%D%/movement.c \
 	%D%/reshape.c \
 	%D%/slice.c \
-	%D%/control.c \
+	%D%/control.c %D%/control.h \
+	%D%/control_if.c \
 	%D%/conv.c \
 	%D%/matmul.c \
 	%D%/matrix.c \

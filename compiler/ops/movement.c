@@ -14,6 +14,22 @@ static void permutation(const struct lth_node *node, uint32_t rank, uint32_t *ou
 		out[i] = given ? (uint32_t)(perm[i] < 0 ? perm[i] + rank : perm[i]) : rank - 1 - i;
 }
 
+static void transpose_contents(struct lth_infer *infer, const uint32_t *order)
+{
+	const struct lth_type *type = lth_infer_type(infer, 0);
+	int64_t shape[LTH_MAX_RANK], in[LTH_MAX_RANK], strides[LTH_MAX_RANK], stride = 1;
+	if (!lth_type_static(infer->graph, type, shape))
+		return;
+	for (uint32_t axis = type->rank; axis-- > 0; stride *= shape[axis]) {
+		if (stride > LTH_MAX_CONTENTS || shape[axis] > LTH_MAX_CONTENTS) /* too many to be followed */
+			return;
+		in[axis] = stride;
+	}
+	for (uint32_t i = 0; i < type->rank; i++)
+		strides[i] = in[order[i]];
+	lth_infer_walk_contents(infer, 0, strides);
+}
+
 static enum lth_code infer_transpose(struct lth_infer *infer)
 {
 	const struct lth_type *type = lth_infer_type(infer, 0);
@@ -37,8 +53,8 @@ static enum lth_code infer_transpose(struct lth_infer *infer)
 	for (uint32_t i = 0; i < type->rank; i++)
 		dims[i] = type->dims[order[i]];
 	enum lth_code code = lth_infer_output(infer, 0, LTH_NUM_DTYPES, type->rank, dims);
-	if (!code && type->rank <= 1)
-		lth_infer_pass_contents(infer);
+	if (!code)
+		transpose_contents(infer, order);
 	return code;
 }
 

@@ -220,10 +220,18 @@ static void roi_bounds(struct lth_lower *lower, const struct lth_node *node, con
 	*out_end = lth_sx_cast(pool, lth_read(lower, node->inputs[ROI], &end), LTH_DTYPE_F64);
 }
 
-/* (i + 0.5) / scale */
-static lth_sx pixel_centre(struct lth_sx_pool *pool, lth_sx i, lth_sx scale)
+/* Rounded to single precision. Weights of linear interpolation follow it in other runtimes, and detectors rank scores that
+ * lie closer together than what the difference makes. */
+static lth_sx single(struct lth_sx_pool *pool, lth_sx x)
 {
-	return lth_div(pool, lth_add(pool, lth_sx_cast(pool, i, LTH_DTYPE_F64), f64(pool, 0.5)), scale);
+	return lth_sx_cast(pool, lth_sx_cast(pool, x, LTH_DTYPE_F32), LTH_DTYPE_F64);
+}
+
+/* (i + 0.5) / scale */
+static lth_sx pixel_centre(struct lth_sx_pool *pool, lth_sx i, lth_sx scale, bool is_single)
+{
+	lth_sx index = lth_add(pool, lth_sx_cast(pool, i, LTH_DTYPE_F64), f64(pool, 0.5));
+	return is_single ? single(pool, lth_div(pool, index, single(pool, scale))) : lth_div(pool, index, scale);
 }
 
 static lth_sx crop_coordinate(struct lth_lower *lower, const struct lth_node *node, const struct axis *axis, lth_sx i)
@@ -257,10 +265,13 @@ static lth_sx coordinate(struct lth_lower *lower, const struct lth_node *node, c
 	}
 	if (lth_op_string_is(node, mode, "tf_crop_and_resize"))
 		return crop_coordinate(lower, node, axis, i);
-	lth_sx centre = pixel_centre(pool, i, axis->scale);
+	bool is_single = lth_op_string_is(node, "mode", "linear") && !lth_op_int(node, "antialias");
+	lth_sx centre = pixel_centre(pool, i, axis->scale, is_single);
 	if (lth_op_string_is(node, mode, "tf_half_pixel_for_nn"))
 		return centre;
 	lth_sx x = lth_sub(pool, centre, half);
+	if (is_single)
+		x = single(pool, x);
 	if (lth_op_string_is(node, mode, "pytorch_half_pixel"))
 		return lth_sx_select(pool, lth_lt(pool, one, out), x, f64(pool, 0));
 	if (lth_op_string_is(node, mode, "half_pixel_symmetric")) {

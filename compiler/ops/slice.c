@@ -133,17 +133,22 @@ static enum lth_code check_slice(struct lth_infer *infer, uint32_t rank)
 	return code;
 }
 
-static void slice_contents(struct lth_infer *infer, const struct slice *slice)
+static void slice_contents(struct lth_infer *infer, const struct slice *slices)
 {
-	uint32_t count;
-	int64_t start, step;
-	int32_t from[LTH_MAX_CONTENTS];
-	if (!lth_infer_wants_contents(infer, 0, &count) || !lth_dim_is_const(infer->dims, slice->start, &start) ||
-	    !lth_dim_is_const(infer->dims, slice->step, &step))
+	const struct lth_type *type = lth_infer_type(infer, 0);
+	int64_t shape[LTH_MAX_RANK], strides[LTH_MAX_RANK], start, step, offset = 0, stride = 1;
+	if (!lth_type_static(infer->graph, type, shape))
 		return;
-	for (uint32_t i = 0; i < count; i++)
-		from[i] = (int32_t)(start + (int64_t)i * step);
-	lth_infer_move_contents(infer, 0, from, count);
+	for (uint32_t axis = type->rank; axis-- > 0;) {
+		if (stride > LTH_MAX_CONTENTS || shape[axis] > LTH_MAX_CONTENTS || /* too many to be followed */
+		    !lth_dim_is_const(infer->dims, slices[axis].start, &start) ||
+		    !lth_dim_is_const(infer->dims, slices[axis].step, &step))
+			return;
+		offset += start * stride;
+		strides[axis] = shape[axis] > 1 ? step * stride : 0;
+		stride *= shape[axis];
+	}
+	lth_infer_walk_contents(infer, offset, strides);
 }
 
 static enum lth_code infer_slice(struct lth_infer *infer)
@@ -158,8 +163,8 @@ static enum lth_code infer_slice(struct lth_infer *infer)
 	for (uint32_t i = 0; i < type->rank; i++)
 		dims[i] = slices[i].extent;
 	code = lth_infer_output(infer, 0, LTH_NUM_DTYPES, type->rank, dims);
-	if (!code && type->rank == 1)
-		slice_contents(infer, &slices[0]);
+	if (!code)
+		slice_contents(infer, slices);
 	return code;
 }
 

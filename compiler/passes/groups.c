@@ -18,30 +18,16 @@ void lth_group_each_node(struct lth_graph *graph)
 	graph->num_groups = count;
 }
 
-/* True when lowering knows all elements without data of the run: no load, no dependence on who computes them. */
-static bool contents_suffice(const struct lth_graph *graph, const struct lth_value *value)
-{
-	const struct lth_contents *contents = value->contents;
-	if (!contents || !contents->dims)
-		return false;
-	for (uint32_t i = 0; i < contents->count; i++)
-		if (contents->dims[i] == LTH_DIM_NONE || lth_dim_depends_on_data(graph->dims, contents->dims[i]))
-			return false;
-	return true;
-}
-
 bool lth_node_loads_input(const struct lth_graph *graph, const struct lth_node *node, uint32_t index)
 {
 	lth_value_id input = lth_node_input(node, index);
 	if (input == LTH_NONE)
 		return false;
-	const struct lth_value *value = &graph->values[input];
 	switch (node->op->kind) {
 	case LTH_OP_ELEMENTWISE:
 	case LTH_OP_INJECTIVE:
 	case LTH_OP_REDUCTION:
-	case LTH_OP_TEMPLATE:
-		return !contents_suffice(graph, value);
+		return !lth_contents_suffice(graph, input);
 	default:
 		return true;
 	}

@@ -364,6 +364,7 @@ void lth_rewrite_inline(struct lth_rewrite *rewrite, lth_region_id inner)
 		for (uint32_t k = 0; k < graph->regions[r].num_outputs && r != inner; k++)
 			rewrite->pinned[graph->regions[r].outputs[k]] = true;
 	from->num_nodes = from->num_outputs = 0;
+	lth_graph_move_guards(graph, inner, rewrite->region);
 	rewrite->changes++;
 }
 

@@ -1,0 +1,398 @@
+/* If. Inference goes into both branches and joins the types of what they give; an axis on which they disagree becomes a
+ * data symbol that each branch sets.
+ *
+ * With a condition that inference knows, the branch that is taken takes the node's place and the other is forgotten: it
+ * may not even fit (exporters write Squeeze so).
+ *
+ * Branches whose results differ in rank: all that follows in the region moves into both of them, so that each branch has
+ * its own copy with ranks of its own, and the If gives what the region gives. A branch whose copy then is invalid cannot
+ * be meant: the other is taken, and a guard says in the run for which condition there is no valid model. Nothing is
+ * guessed. Thread rule: as infer.h. */
+#include "compiler/ops/control.h"
+
+#include "compiler/ops/build.h"
+
+#include <string.h>
+
+static lth_region_id arm_of(const struct lth_node *node, bool condition)
+{
+	return lth_control_region(node, condition ? "then_branch" : "else_branch");
+}
+
+/* ---- a branch in the node's place ---- */
+
+/* Moves a region's nodes before the node, with their guards. */
+static bool move_before(struct lth_infer *infer, lth_region_id inner)
+{
+	struct lth_graph *graph = infer->graph;
+	lth_region_id outer = infer->node->region;
+	struct lth_region *from = &graph->regions[inner], *to = &graph->regions[outer];
+	lth_node_id *nodes = lth_arena_grow(graph->arena, to->nodes, &to->cap_nodes, to->num_nodes + from->num_nodes + 1,
+					    sizeof(*nodes));
+	if (!nodes)
+		return false;
+	to->nodes = nodes;
+	uint32_t at = 0;
+	while (nodes[at] != infer->id)
+		at++;
+	memmove(nodes + at + from->num_nodes, nodes + at, (to->num_nodes - at) * sizeof(*nodes));
+	for (uint32_t i = 0; i < from->num_nodes; i++) {
+		nodes[at + i] = from->nodes[i];
+		graph->nodes[from->nodes[i]].region = outer;
+	}
+	to->num_nodes += from->num_nodes;
+	from->num_nodes = 0;
+	lth_graph_move_guards(graph, inner, outer);
+	return true;
+}
+
+static enum lth_code take_arm(struct lth_infer *infer, bool condition)
+{
+	lth_region_id arm = arm_of(infer->node, condition);
+	enum lth_code code = lth_control_enter(infer, arm);
+	const struct lth_region *region = &infer->graph->regions[arm];
+	if (code)
+		return code;
+	if (region->num_outputs < infer->node->num_outputs)
+		return lth_infer_reject(infer, "a result for each output", "%u for %u", region->num_outputs,
+					infer->node->num_outputs);
+	if (!move_before(infer, arm))
+		return lth_infer_unsupported(infer, NULL, "the compile's memory is used up");
+	for (uint32_t k = 0; k < infer->node->num_outputs; k++)
+		lth_build_output(infer, k, infer->graph->regions[arm].outputs[k]);
+	infer->graph->regions[arm].num_outputs = 0;
+	return LTH_OK;
+}
+
+static enum lth_code take_then(struct lth_infer *infer)
+{
+	return take_arm(infer, true);
+}
+
+static enum lth_code take_else(struct lth_infer *infer)
+{
+	return take_arm(infer, false);
+}
+
+static enum lth_code take(struct lth_infer *infer, bool condition)
+{
+	return lth_build_expand(infer, condition ? take_then : take_else);
+}
+
+static bool known_condition(const struct lth_infer *infer, bool *out)
+{
+	const struct lth_contents *contents = lth_value_contents(infer->graph, infer->node->inputs[0]);
+	int64_t value;
+	if (!contents || !contents->dims || contents->count != 1 ||
+	    !lth_dim_is_const(infer->dims, contents->dims[0], &value))
+		return false;
+	*out = value != 0;
+	return true;
+}
+
+/* ---- copies of nodes ---- */
+
+/* Copies keep no values of their own in the map beyond `num_values`: those came later and are nobody's original. */
+struct copier {
+	struct lth_graph *graph;
+	lth_value_id *map; /* LTH_NONE: the value itself */
+	uint32_t num_values;
+};
+
+static lth_value_id mapped(const struct copier *copier, lth_value_id value)
+{
+	bool has = value < copier->num_values && copier->map[value] != LTH_NONE;
+	return has ? copier->map[value] : value;
+}
+
+static lth_value_id copy_value(struct copier *copier, lth_value_id value)
+{
+	const struct lth_type type = copier->graph->values[value].type;
+	lth_value_id copy = lth_graph_value(copier->graph, copier->graph->values[value].name, &type);
+	return copier->map[value] = copy;
+}
+
+static bool copy_nodes(struct copier *copier, const lth_node_id *nodes, uint32_t count, lth_region_id to);
+
+static lth_region_id copy_region(struct copier *copier, lth_region_id from)
+{
+	struct lth_graph *graph = copier->graph;
+	lth_region_id to = lth_graph_region(graph, LTH_NONE);
+	const struct lth_region region = graph->regions[from];
+	bool ok = to != LTH_NONE;
+	for (uint32_t i = 0; i < region.num_inputs && ok; i++) {
+		const struct lth_type type = graph->values[region.inputs[i]].type;
+		lth_value_id input = lth_graph_input(graph, to, graph->values[region.inputs[i]].name, &type);
+		copier->map[region.inputs[i]] = input;
+		ok = input != LTH_NONE;
+	}
+	ok = ok && copy_nodes(copier, region.nodes, region.num_nodes, to);
+	for (uint32_t i = 0; i < region.num_outputs && ok; i++)
+		ok = lth_graph_output(graph, to, mapped(copier, region.outputs[i]));
+	return ok ? to : LTH_NONE;
+}
+
+static bool copy_node(struct copier *copier, lth_node_id id, lth_region_id to)
+{
+	struct lth_graph *graph = copier->graph;
+	const struct lth_node node = graph->nodes[id];
+	lth_value_id *inputs = lth_arena_array(graph->arena, node.num_inputs + 1, sizeof(*inputs));
+	lth_value_id *outputs = lth_arena_array(graph->arena, node.num_outputs + 1, sizeof(*outputs));
+	struct lth_attr *attrs = lth_arena_memdup(graph->arena, node.attrs, node.num_attrs * sizeof(*attrs));
+	if (!inputs || !outputs || !attrs)
+		return false;
+	for (uint32_t i = 0; i < node.num_inputs; i++)
+		inputs[i] = node.inputs[i] == LTH_NONE ? LTH_NONE : mapped(copier, node.inputs[i]);
+	for (uint32_t i = 0; i < node.num_attrs; i++)
+		if (attrs[i].kind == LTH_ATTR_REGION && (attrs[i].id = copy_region(copier, attrs[i].id)) == LTH_NONE)
+			return false;
+	for (uint32_t i = 0; i < node.num_outputs; i++) {
+		outputs[i] = node.outputs[i] == LTH_NONE ? LTH_NONE : copy_value(copier, node.outputs[i]);
+		if (node.outputs[i] != LTH_NONE && outputs[i] == LTH_NONE)
+			return false;
+	}
+	return lth_graph_node(graph, to, node.op, node.name, inputs, node.num_inputs, outputs, node.num_outputs, attrs,
+			      node.num_attrs) != LTH_NONE;
+}
+
+static bool copy_nodes(struct copier *copier, const lth_node_id *nodes, uint32_t count, lth_region_id to)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (!copier->graph->nodes[nodes[i]].deleted && !copy_node(copier, nodes[i], to))
+			return false;
+	return true;
+}
+
+/* ---- what follows, in both branches ---- */
+
+struct split {
+	struct lth_infer *infer;
+	lth_region_id outer, arms[2]; /* then, else */
+	lth_node_id *rest;            /* the nodes behind the If */
+	uint32_t num_rest;
+	lth_value_id *results; /* what the outer region gives and the If or the rest make; each once */
+	uint32_t num_results;
+};
+
+static bool is_made_here(const struct split *split, lth_value_id value)
+{
+	const struct lth_graph *graph = split->infer->graph;
+	if (graph->values[value].def != LTH_DEF_NODE)
+		return false;
+	lth_node_id maker = graph->values[value].def_id;
+	bool found = maker == split->infer->id;
+	for (uint32_t i = 0; i < split->num_rest && !found; i++)
+		found = split->rest[i] == maker;
+	return found;
+}
+
+static bool find_rest(struct split *split)
+{
+	struct lth_graph *graph = split->infer->graph;
+	const struct lth_region *outer = &graph->regions[split->outer];
+	uint32_t at = 0;
+	while (outer->nodes[at] != split->infer->id)
+		at++;
+	split->num_rest = outer->num_nodes - at - 1;
+	split->rest = lth_arena_memdup(graph->arena, outer->nodes + at + 1, split->num_rest * sizeof(lth_node_id));
+	split->results = lth_arena_array(graph->arena, outer->num_outputs + 1, sizeof(lth_value_id));
+	for (uint32_t k = 0; split->results && split->rest && k < outer->num_outputs; k++) {
+		bool known = !is_made_here(split, outer->outputs[k]);
+		for (uint32_t i = 0; i < split->num_results && !known; i++)
+			known = split->results[i] == outer->outputs[k];
+		if (!known)
+			split->results[split->num_results++] = outer->outputs[k];
+	}
+	return split->results && split->rest;
+}
+
+/* The else branch gets copies; what the If gave is what that branch gives. */
+static bool fill_else(struct split *split)
+{
+	struct lth_graph *graph = split->infer->graph;
+	const struct lth_node *node = split->infer->node;
+	struct copier copier = {.graph = graph, .num_values = graph->num_values};
+	copier.map = lth_arena_array(graph->arena, copier.num_values, sizeof(*copier.map));
+	if (!copier.map)
+		return false;
+	memset(copier.map, 0xff, copier.num_values * sizeof(*copier.map));
+	for (uint32_t k = 0; k < node->num_outputs; k++)
+		if (node->outputs[k] != LTH_NONE)
+			copier.map[node->outputs[k]] = graph->regions[split->arms[1]].outputs[k];
+	bool ok = copy_nodes(&copier, split->rest, split->num_rest, split->arms[1]);
+	split->infer->node = &graph->nodes[split->infer->id];
+	graph->regions[split->arms[1]].num_outputs = 0;
+	for (uint32_t i = 0; i < split->num_results && ok; i++)
+		ok = lth_graph_output(graph, split->arms[1], mapped(&copier, split->results[i]));
+	return ok;
+}
+
+/* The then branch gets the nodes themselves. */
+static bool fill_then(struct split *split)
+{
+	struct lth_graph *graph = split->infer->graph;
+	struct lth_region *arm = &graph->regions[split->arms[0]], *outer = &graph->regions[split->outer];
+	lth_node_id *nodes = lth_arena_grow(graph->arena, arm->nodes, &arm->cap_nodes,
+					    arm->num_nodes + split->num_rest + 1, sizeof(*nodes));
+	if (!nodes)
+		return false;
+	arm->nodes = nodes;
+	for (uint32_t i = 0; i < split->num_rest; i++) {
+		graph->nodes[split->rest[i]].region = split->arms[0];
+		nodes[arm->num_nodes++] = split->rest[i];
+	}
+	outer->num_nodes -= split->num_rest;
+	return true;
+}
+
+/* The If gives new values with the names of the region's results. */
+static bool give_results(struct split *split)
+{
+	struct lth_graph *graph = split->infer->graph;
+	struct lth_node *node = &graph->nodes[split->infer->id];
+	struct lth_region *arm = &graph->regions[split->arms[0]], *outer = &graph->regions[split->outer];
+	uint32_t num_old = node->num_outputs;
+	lth_value_id *fresh = lth_arena_array(graph->arena, split->num_results + 1, sizeof(*fresh));
+	const lth_value_id *old = node->outputs, *given = lth_arena_memdup(graph->arena, arm->outputs,
+									    arm->num_outputs * sizeof(*given));
+	if (!fresh || !given)
+		return false;
+	arm->num_outputs = 0;
+	for (uint32_t i = 0; i < split->num_results; i++) {
+		lth_value_id was = split->results[i];
+		fresh[i] = lth_graph_value(graph, graph->values[was].name, NULL);
+		if (fresh[i] == LTH_NONE || !lth_graph_output(graph, split->arms[0], was))
+			return false;
+		lth_graph_exchange_names(graph, was, fresh[i]);
+		graph->values[fresh[i]].type = graph->values[was].type;
+		graph->values[fresh[i]].def = LTH_DEF_NODE;
+		graph->values[fresh[i]].def_id = split->infer->id;
+		graph->values[fresh[i]].def_index = i;
+		for (uint32_t k = 0; k < outer->num_outputs; k++)
+			if (outer->outputs[k] == was)
+				outer->outputs[k] = fresh[i];
+	}
+	for (uint32_t k = 0; k < num_old; k++)
+		if (old[k] != LTH_NONE) {
+			lth_graph_replace_uses(graph, old[k], given[k]);
+			graph->values[old[k]].def = LTH_DEF_DELETED;
+		}
+	node->outputs = fresh;
+	node->num_outputs = split->num_results;
+	return true;
+}
+
+/* One branch does not fit what follows: the run must take the other. */
+static enum lth_code exclude(struct lth_infer *infer, bool taken, const struct lth_diag *reason)
+{
+	const lth_dim *condition;
+	uint32_t count;
+	enum lth_code code = lth_infer_need_ints(infer, 0, 0, &condition, &count);
+	if (code)
+		return code;
+	const char *rule = lth_arena_printf(infer->graph->arena, "a condition that is %s, for otherwise %s has %s",
+					    taken ? "true" : "false", reason->place, reason->found);
+	code = lth_infer_require(infer, LTH_REL_EQ, condition[0], lth_dim_const(infer->dims, taken),
+				 rule ? rule : "a condition under which the model is valid");
+	return code ? code : take(infer, taken);
+}
+
+static enum lth_code join_arms(struct lth_infer *infer, const lth_region_id arms[2]);
+
+static enum lth_code split_rest(struct lth_infer *infer, const lth_region_id arms[2])
+{
+	struct split split = {.infer = infer, .outer = infer->node->region, .arms = {arms[0], arms[1]}};
+	bool ok = find_rest(&split);
+	if (ok && split.num_rest == 0)
+		return join_arms(infer, arms); /* says what differs */
+	if (!ok || !fill_else(&split) || !fill_then(&split) || !give_results(&split))
+		return lth_infer_unsupported(infer, NULL, "the compile's memory is used up");
+	struct lth_diag diags[2] = {{0}};
+	enum lth_code codes[2];
+	for (int i = 0; i < 2; i++)
+		codes[i] = lth_infer_region(infer->graph, arms[i], &diags[i]);
+	infer->node = &infer->graph->nodes[infer->id];
+	for (int i = 0; i < 2; i++)
+		if (codes[i] == LTH_INVALID_GRAPH && codes[1 - i] == LTH_OK)
+			return exclude(infer, i == 1, &diags[i]);
+	for (int i = 0; i < 2; i++)
+		if (codes[i]) {
+			*infer->diag = diags[i];
+			return codes[i];
+		}
+	return join_arms(infer, arms);
+}
+
+/* ---- both branches ---- */
+
+/* The type that both branches' values have, with a data symbol at each axis where they differ. */
+static enum lth_code join(struct lth_infer *infer, uint32_t output, const struct lth_type *a, const struct lth_type *b)
+{
+	lth_dim dims[LTH_MAX_RANK];
+	if (a->kind != LTH_TYPE_TENSOR || b->kind != LTH_TYPE_TENSOR)
+		return lth_infer_unsupported(infer, NULL, "output %u is not a tensor", output);
+	if (a->dtype != b->dtype)
+		return lth_infer_reject(infer, lth_dtype_text(a->dtype), "output %u is of type %s in the other branch", output,
+					lth_dtype_text(b->dtype));
+	if (a->rank != b->rank)
+		return lth_infer_unsupported(infer, "give both branches results of one rank",
+					     "output %u has rank %u in one branch and %u in the other", output, a->rank,
+					     b->rank);
+	for (uint32_t axis = 0; axis < a->rank; axis++) {
+		dims[axis] = a->dims[axis];
+		if (a->dims[axis] == b->dims[axis])
+			continue;
+		lth_dim x = lth_dim_upper_bound(infer->dims, a->dims[axis]);
+		lth_dim y = lth_dim_upper_bound(infer->dims, b->dims[axis]);
+		lth_dim bound = x == LTH_DIM_NONE || y == LTH_DIM_NONE ? LTH_DIM_NONE : lth_dim_max(infer->dims, x, y);
+		dims[axis] = lth_infer_data_dim(infer, lth_arena_printf(infer->graph->arena, "out%u.%u", output, axis), bound);
+	}
+	return lth_infer_output(infer, output, a->dtype, a->rank, dims);
+}
+
+static bool ranks_differ(const struct lth_infer *infer, const lth_region_id arms[2])
+{
+	const struct lth_graph *graph = infer->graph;
+	const struct lth_region *first = &graph->regions[arms[0]], *second = &graph->regions[arms[1]];
+	for (uint32_t k = 0; k < infer->node->num_outputs && k < first->num_outputs && k < second->num_outputs; k++) {
+		const struct lth_type *a = &graph->values[first->outputs[k]].type;
+		const struct lth_type *b = &graph->values[second->outputs[k]].type;
+		if (infer->node->outputs[k] != LTH_NONE && a->kind == LTH_TYPE_TENSOR && b->kind == LTH_TYPE_TENSOR &&
+		    a->dtype == b->dtype && a->rank != b->rank)
+			return true;
+	}
+	return false;
+}
+
+static enum lth_code join_arms(struct lth_infer *infer, const lth_region_id arms[2])
+{
+	enum lth_code code = LTH_OK;
+	for (uint32_t k = 0; k < infer->node->num_outputs && !code; k++) {
+		const struct lth_region *first = &infer->graph->regions[arms[0]], *second = &infer->graph->regions[arms[1]];
+		if (k >= first->num_outputs || k >= second->num_outputs)
+			return lth_infer_reject(infer, "as many results from both branches", "%u and %u for %u outputs",
+						first->num_outputs, second->num_outputs, infer->node->num_outputs);
+		if (infer->node->outputs[k] == LTH_NONE)
+			continue;
+		struct lth_type a = infer->graph->values[first->outputs[k]].type;
+		struct lth_type b = infer->graph->values[second->outputs[k]].type;
+		code = join(infer, k, &a, &b);
+	}
+	return code;
+}
+
+static enum lth_code infer_if(struct lth_infer *infer)
+{
+	lth_region_id arms[2] = {arm_of(infer->node, true), arm_of(infer->node, false)};
+	bool taken;
+	if (known_condition(infer, &taken))
+		return take(infer, taken);
+	enum lth_code code = lth_control_enter(infer, arms[0]);
+	if (!code)
+		code = lth_control_enter(infer, arms[1]);
+	if (code)
+		return code;
+	return ranks_differ(infer, arms) ? split_rest(infer, arms) : join_arms(infer, arms);
+}
+
+const struct lth_op_impl lth_impl_if = {.infer = infer_if};
