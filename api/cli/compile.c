@@ -10,6 +10,7 @@ static const struct {
 } suffixes[] = {
 	{".so", "so"},	   {".a", "a"},	  {".o", "obj"},   {".ir", "ir"},	{".program", "program"},
 	{".plan", "plan"}, {".s", "asm"}, {".ll", "llvm"}, {".loops", "loops"},
+	{".svg", "timeline"}, {".ledger.json", "ledger"}, {".trace.json", "trace"},
 };
 enum { NUM_SUFFIXES = sizeof(suffixes) / sizeof(suffixes[0]) };
 
@@ -127,6 +128,15 @@ static bool artifact_path(const char *output, size_t index, const char *kind, ch
 	return length >= 0 && (size_t)length < size;
 }
 
+/* Every result has a picture of its plan for the daemon to show; it becomes a file where it was asked for by name. */
+static bool wanted(const struct lth_cli *cli, size_t index, const char *kind)
+{
+	for (size_t i = 0; i < cli->num_given; i++)
+		if (cli->given[i].text && strstr(cli->given[i].text, "timeline"))
+			return true;
+	return index == 0 || strcmp(kind, "timeline") != 0;
+}
+
 static enum lth_code write_artifacts(struct lth_cli *cli, const json_t *result, bool quiet)
 {
 	const char *output = lth_cli_value(cli, LTH_CLI_OUTPUT);
@@ -136,6 +146,8 @@ static enum lth_code write_artifacts(struct lth_cli *cli, const json_t *result, 
 		char path[4096], size[32];
 		const char *kind = lth_cli_member(artifact, "kind");
 		enum lth_code code = LTH_OK;
+		if (!wanted(cli, index, kind))
+			continue;
 		lth_cli_bytes(lth_cli_int(artifact, "bytes"), size, sizeof(size));
 		if (output && !artifact_path(output, index, kind, path, sizeof(path)))
 			code = lth_diag_fail(&cli->diag, LTH_INVALID_OPTION, "--output", "a shorter path", NULL, "'%s'",
