@@ -58,7 +58,8 @@ enum lth_code lth_lower_kernel(struct lth_graph *graph, const struct lth_access 
 				  .group = group,
 				  .target = target,
 				  .diag = diag,
-				  .anchor = LTH_NONE};
+				  .anchor = LTH_NONE,
+				  .word = LTH_SX_NONE};
 	struct lth_kernel_spec spec = {.scratch_bytes = LTH_DIM_NONE, .grain = 1};
 	const struct lth_node *anchor = find_anchor(graph, group);
 	const struct lth_node *named = anchor ? anchor : &graph->nodes[group->nodes[group->num_nodes - 1]];

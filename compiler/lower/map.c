@@ -1,5 +1,6 @@
 /* The schedule of groups without an anchor: one loop nest over the outputs' common shape, in memory order, the innermost
- * axis in vectors. A single merged axis is cut into the parallel range directly. */
+ * axis in vectors. A single merged axis is cut into the parallel range directly. Strings, which are only ever moved, are
+ * two words an element (where the bytes are, and how many): one more axis, innermost. */
 #include "compiler/lower/map.h"
 
 #include <string.h>
@@ -13,8 +14,11 @@ void lth_map_body(void *context)
 	for (uint32_t k = 0; k < map->num_outputs; k++) {
 		lth_value_id value = map->lower->group->outputs[k];
 		enum lth_dtype memory = map->lower->graph->values[value].type.dtype;
-		lth_emit_store(&map->emitter, map->operands[k], lth_dtype_bits(memory) < 8 ? LTH_DTYPE_U8 : memory,
-			       map->roots[2 * k + 1].x, values[k]);
+		if (lth_dtype_bits(memory) < 8)
+			memory = LTH_DTYPE_U8;
+		else if (memory == LTH_DTYPE_STRING)
+			memory = LTH_DTYPE_I64;
+		lth_emit_store(&map->emitter, map->operands[k], memory, map->roots[2 * k + 1].x, values[k]);
 	}
 }
 
@@ -74,6 +78,14 @@ static void plan_nest(struct lth_map *map)
 			continue;
 		map->nest.axes[map->nest.num_axes] = axis;
 		map->nest.extents[map->nest.num_axes++] = first->type.dims[axis];
+	}
+	if (first->type.dtype == LTH_DTYPE_STRING) {
+		uint32_t axis = first->type.rank;
+		lth_dim words = lth_dim_const(lower->graph->dims, 2);
+		lth_sx_set_axis(lower->pool, axis, words, axis);
+		map->nest.axes[map->nest.num_axes] = axis;
+		map->nest.extents[map->nest.num_axes++] = words;
+		lower->word = lth_sx_axis(lower->pool, axis);
 	}
 }
 
@@ -145,7 +157,7 @@ enum lth_code lth_lower_map(struct lth_lower *lower, struct lth_kernel_spec *out
 	}
 	if (lower->code != LTH_OK || !lth_arena_ok(lower->arena))
 		return lower->code;
-	if (map.num_outputs == 1 && !packed)
+	if (map.num_outputs == 1 && !packed && lower->word == LTH_SX_NONE)
 		lth_lower_mark_in_place(lower, map.roots[0].x, map.roots[1].x,
 					lower->graph->values[lower->group->outputs[0]].type.dtype, 1);
 	lth_nest_merge(lower, &map.nest, map.roots, 2 * map.num_outputs);

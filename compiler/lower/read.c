@@ -45,6 +45,12 @@ static bool packed_dtype(enum lth_dtype dtype)
 	return lth_dtype_bits(dtype) < 8;
 }
 
+/* The element type of a pointer parameter: packed elements are read as bytes, strings as two words each. */
+static enum lth_dtype pointer_dtype(enum lth_dtype dtype)
+{
+	return packed_dtype(dtype) ? LTH_DTYPE_U8 : dtype == LTH_DTYPE_STRING ? LTH_DTYPE_I64 : dtype;
+}
+
 uint32_t lth_lower_operand(struct lth_lower *lower, lth_value_id value, bool written)
 {
 	for (uint32_t i = 0; i < lower->num_operands; i++)
@@ -60,7 +66,7 @@ uint32_t lth_lower_operand(struct lth_lower *lower, lth_value_id value, bool wri
 	lower->operands = operands;
 	operands[lower->num_operands] = (struct lth_kernel_operand){.value = value, .written = written};
 	enum lth_dtype memory = lower->graph->values[value].type.dtype;
-	uint32_t id = lth_loop_add_pointer(lower->fn, packed_dtype(memory) ? LTH_DTYPE_U8 : memory, written);
+	uint32_t id = lth_loop_add_pointer(lower->fn, pointer_dtype(memory), written);
 	assert(id == lower->num_operands || !lth_arena_ok(lower->arena));
 	lower->num_operands++;
 	return id;
@@ -230,14 +236,15 @@ lth_sx lth_read(struct lth_lower *lower, lth_value_id value, const lth_sx *index
 			lth_lower_fail(lower, LTH_UNSUPPORTED, node, "this form of the operator");
 		return x;
 	}
-	if (lth_compute_dtype(v->type.dtype) == LTH_NUM_DTYPES) {
+	bool words = v->type.dtype == LTH_DTYPE_STRING && lower->word != LTH_SX_NONE;
+	if (lth_compute_dtype(v->type.dtype) == LTH_NUM_DTYPES && !words) {
 		lth_lower_fail(lower, LTH_UNSUPPORTED, NULL, lth_dtype_text(v->type.dtype));
 		return LTH_SX_NONE;
 	}
 	uint32_t operand = lth_lower_operand(lower, value, false);
 	lth_sx address = lth_lower_address(lower, value, index);
 	return packed_dtype(v->type.dtype) ? lth_packed_load(lower->pool, operand, v->type.dtype, address)
-					   : lth_sx_load(lower->pool, operand, v->type.dtype, address);
+					   : lth_sx_load(lower->pool, operand, pointer_dtype(v->type.dtype), address);
 }
 
 lth_sx lth_result(struct lth_lower *lower, const struct lth_node *node, uint32_t stage, enum lth_dtype dtype)

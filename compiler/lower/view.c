@@ -29,7 +29,8 @@ bool lth_lower_view(struct lth_graph *graph, const struct lth_access *accesses, 
 				  .group = &group,
 				  .target = &any,
 				  .diag = &ignored,
-				  .anchor = LTH_NONE};
+				  .anchor = LTH_NONE,
+				  .word = LTH_SX_NONE};
 	lth_sx index[LTH_MAX_RANK], zeros[LTH_MAX_AXES];
 	lower.pool = lth_sx_pool_create(graph->arena, graph->dims);
 	lower.fn = lth_loop_create(graph->arena, 0);

@@ -71,7 +71,7 @@ lth_value_id lth_build2(struct lth_infer *infer, enum lth_op_id op, lth_value_id
 	return lth_build(infer, op, (lth_value_id[]){a, b}, 2, NULL, 0);
 }
 
-static lth_value_id constant(struct lth_infer *infer, enum lth_dtype dtype, uint32_t rank, const int64_t *shape,
+lth_value_id lth_build_data(struct lth_infer *infer, enum lth_dtype dtype, uint32_t rank, const int64_t *shape,
 			     const void *data, size_t bytes)
 {
 	struct lth_graph *graph = infer->graph;
@@ -87,19 +87,19 @@ static lth_value_id constant(struct lth_infer *infer, enum lth_dtype dtype, uint
 
 lth_value_id lth_build_ints(struct lth_infer *infer, const int64_t *list, uint32_t count)
 {
-	return constant(infer, LTH_DTYPE_I64, 1, &(int64_t){count}, list, count * sizeof(*list));
+	return lth_build_data(infer, LTH_DTYPE_I64, 1, &(int64_t){count}, list, count * sizeof(*list));
 }
 
 lth_value_id lth_build_scalar(struct lth_infer *infer, enum lth_dtype dtype, double value)
 {
 	if (dtype == LTH_DTYPE_F64)
-		return constant(infer, dtype, 0, NULL, &value, sizeof(value));
+		return lth_build_data(infer, dtype, 0, NULL, &value, sizeof(value));
 	if (dtype == LTH_DTYPE_I64 || dtype == LTH_DTYPE_I32) {
 		int64_t integer = (int64_t)value; /* little-endian: the low half is the narrower number */
-		return constant(infer, dtype, 0, NULL, &integer, lth_dtype_bits(dtype) / 8);
+		return lth_build_data(infer, dtype, 0, NULL, &integer, lth_dtype_bits(dtype) / 8);
 	}
 	float single = (float)value;
-	lth_value_id id = constant(infer, LTH_DTYPE_F32, 0, NULL, &single, sizeof(single));
+	lth_value_id id = lth_build_data(infer, LTH_DTYPE_F32, 0, NULL, &single, sizeof(single));
 	return lth_build_cast(infer, id, dtype);
 }
 

@@ -18,7 +18,9 @@ void lth_build_many(struct lth_infer *infer, enum lth_op_id op, const lth_value_
 		    uint32_t num_outputs);
 lth_value_id lth_build1(struct lth_infer *infer, enum lth_op_id op, lth_value_id a);
 lth_value_id lth_build2(struct lth_infer *infer, enum lth_op_id op, lth_value_id a, lth_value_id b);
-/* Constants: a 1-D tensor of i64, a scalar of a floating-point or integer type. */
+/* Constants: of any type (data is copied), a 1-D tensor of i64, a scalar of a floating-point or integer type. */
+lth_value_id lth_build_data(struct lth_infer *infer, enum lth_dtype dtype, uint32_t rank, const int64_t *shape,
+				const void *data, size_t bytes);
 lth_value_id lth_build_ints(struct lth_infer *infer, const int64_t *list, uint32_t count);
 lth_value_id lth_build_scalar(struct lth_infer *infer, enum lth_dtype dtype, double value);
 lth_value_id lth_build_cast(struct lth_infer *infer, lth_value_id a, enum lth_dtype dtype);

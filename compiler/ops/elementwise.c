@@ -1,5 +1,6 @@
 /* Elementwise arithmetic, comparison and logic with numpy broadcasting. Activations, casts and quantisation have files
  * of their own; all share lth_infer_elementwise. */
+#include "compiler/ops/build.h"
 #include "compiler/ops/family.h"
 
 #include <assert.h>
@@ -137,6 +138,22 @@ static lth_sx binary_element(struct lth_lower *lower, const struct lth_node *nod
 }
 
 const struct lth_op_impl lth_impl_binary = {.infer = lth_infer_elementwise, .element = binary_element};
+
+static enum lth_code expand_string_equal(struct lth_infer *infer)
+{
+	lth_value_id a = lth_node_input(infer->node, 0), b = lth_node_input(infer->node, 1);
+	lth_build_output(infer, 0, lth_build2(infer, LTH_OP_ID_StringEqual, a, b));
+	return LTH_OK;
+}
+
+static enum lth_code infer_equal(struct lth_infer *infer)
+{
+	if (lth_infer_type(infer, 0)->dtype == LTH_DTYPE_STRING)
+		return lth_build_expand(infer, expand_string_equal);
+	return lth_infer_elementwise(infer);
+}
+
+const struct lth_op_impl lth_impl_equal = {.infer = infer_equal, .element = binary_element};
 
 /* The exponent when it is one number for all elements. */
 static bool constant_exponent(struct lth_lower *lower, const struct lth_node *node, double *out)

@@ -1,5 +1,6 @@
 /* Inference: the driver over nodes, and the helpers of infer.h but for contents (contents.c) and row checks
  * (infer_check.c). */
+#include "compiler/ops/strings.h"
 #include "compiler/ops/infer.h"
 
 #include "compiler/ops/build.h"
@@ -368,7 +369,9 @@ enum lth_code lth_infer_region(struct lth_graph *graph, lth_region_id region, st
 
 enum lth_code lth_infer_graph(struct lth_graph *graph, struct lth_diag *diag)
 {
-	enum lth_code code = lth_infer_region(graph, 0, diag);
+	enum lth_code code = lth_strings_to_tables(graph, diag);
+	if (!code)
+		code = lth_infer_region(graph, 0, diag);
 	if (!code)
 		lth_graph_compact(graph);
 	return code;

@@ -20,6 +20,7 @@ noinst_LIBRARIES += %D%/libops.a
 	%D%/families/linear.def \
 	%D%/families/microsoft.def \
 	%D%/families/movement.def \
+	%D%/families/strings.def \
 	%D%/families/training.def \
 	%D%/families/reduction.def \
 	%D%/gather.c \
@@ -35,6 +36,8 @@ noinst_LIBRARIES += %D%/libops.a
 	%D%/microsoft.c \
 	%D%/normalization.c \
 	%D%/pool.c \
+	%D%/strings.c %D%/strings.h \
+	%D%/text.c \
 	%D%/training.c \
 	%D%/unpool.c \
 	%D%/reduction.c \

@@ -20,12 +20,15 @@ runtime_exec_sources = \
 	runtime/kernels/copy.c runtime/kernels/copy.h \
 	runtime/kernels/det.c \
 	runtime/kernels/linear_attention.c \
+	runtime/kernels/lookup.c \
 	runtime/kernels/non_max_suppression.c \
 	runtime/kernels/order.c runtime/kernels/order.h \
 	runtime/kernels/real.c runtime/kernels/real.h \
 	runtime/kernels/select.c \
 	runtime/kernels/scatter.c \
 	runtime/kernels/small_float.c runtime/kernels/small_float.h \
+	runtime/kernels/string_case.c \
+	runtime/kernels/string_ops.c \
 	runtime/kernels/top_k.c \
 	runtime/kernels/unique.c \
 	runtime/kernels/walk.h \

@@ -48,7 +48,7 @@ static double determinant(double *matrix, int64_t n)
 int lth_builtin_det(struct lth_builtin_call *call)
 {
 	struct lth_builtin_tensor in = lth_builtin_input(call, 0), out = call->tensors[0];
-	if (!in.data || in.rank < 2 || !lth_is_real(in.dtype) || in.dims[in.rank - 1] != in.dims[in.rank - 2])
+	if (!in.data || in.rank < 2 || !lth_real_has(in.dtype) || in.dims[in.rank - 1] != in.dims[in.rank - 2])
 		return lth_builtin_fail(call, LTH_KERNEL_SHAPE, "det takes square matrices");
 	int64_t n = in.dims[in.rank - 1], count = lth_tensor_count(in.rank - 2, in.dims);
 	int64_t bytes = n * n * (int64_t)sizeof(double), element = lth_dtype_bits(out.dtype) / 8;
@@ -59,8 +59,8 @@ int lth_builtin_det(struct lth_builtin_call *call)
 	lth_walk_init(&walk, &in, LTH_MAX_RANK);
 	for (int64_t i = 0; i < count; i++) {
 		for (int64_t k = 0; k < n * n; k++, lth_walk_next(&walk))
-			matrix[k] = lth_load_real(walk.at, in.dtype);
-		lth_store_real((char *)out.data + i * element, out.dtype, determinant(matrix, n));
+			matrix[k] = lth_real_load(walk.at, in.dtype);
+		lth_real_store((char *)out.data + i * element, out.dtype, determinant(matrix, n));
 	}
 	lth_pool_give(call->pool, matrix, bytes);
 	return 0;

@@ -36,7 +36,7 @@ static void load(const struct lth_builtin_tensor *t, int64_t batch, int64_t step
 	const char *at = t->data;
 	at += (batch * t->strides[0] + step * t->strides[1] + first * t->strides[2]) * bytes_of(t);
 	for (int64_t i = 0; i < count; i++, at += t->strides[2] * bytes_of(t))
-		to[i] = (float)lth_load_real(at, t->dtype);
+		to[i] = (float)lth_real_load(at, t->dtype);
 }
 
 static void load_state(const struct attention *a, int64_t batch, int64_t head)
@@ -48,7 +48,7 @@ static void load_state(const struct attention *a, int64_t batch, int64_t head)
 			int64_t at = batch * past->strides[0] + head * past->strides[1] + i * past->strides[2] +
 				     k * past->strides[3];
 			a->state[i * a->value_size + k] =
-				(float)lth_load_real((const char *)past->data + at * bytes_of(past), past->dtype);
+				(float)lth_real_load((const char *)past->data + at * bytes_of(past), past->dtype);
 		}
 }
 
@@ -57,7 +57,7 @@ static void store_state(const struct attention *a, int64_t batch, int64_t head)
 	int64_t size = a->key_size * a->value_size, element = bytes_of(&a->present);
 	char *to = (char *)a->present.data + (batch * a->kv_heads + head) * size * element;
 	for (int64_t i = 0; i < size; i++)
-		lth_store_real(to + i * element, a->present.dtype, (double)a->state[i]);
+		lth_real_store(to + i * element, a->present.dtype, (double)a->state[i]);
 }
 
 /* One decay a head, or one for each row of the state. */
@@ -109,7 +109,7 @@ static void answer(const struct attention *a, int64_t batch, int64_t head, int64
 		char *to = (char *)a->y.data +
 			   ((batch * a->steps + step) * a->q_heads + q) * a->value_size * element;
 		for (int64_t k = 0; k < a->value_size; k++)
-			lth_store_real(to + k * element, a->y.dtype, (double)(a->scale * a->row[k]));
+			lth_real_store(to + k * element, a->y.dtype, (double)(a->scale * a->row[k]));
 	}
 }
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-bool lth_is_real(enum lth_dtype dtype)
+bool lth_real_has(enum lth_dtype dtype)
 {
 	enum lth_dtype_class class = lth_dtype_class(dtype);
 	return lth_dtype_bits(dtype) >= 8 && class != LTH_CLASS_STRING && class != LTH_CLASS_COMPLEX;
@@ -13,7 +13,7 @@ bool lth_is_real(enum lth_dtype dtype)
 
 #define LOAD(type) ((double)*(const type *)element)
 
-double lth_load_real(const void *element, enum lth_dtype dtype)
+double lth_real_load(const void *element, enum lth_dtype dtype)
 {
 	switch (dtype) {
 	case LTH_DTYPE_F32:
@@ -62,7 +62,7 @@ static void store_integer(void *element, enum lth_dtype dtype, double value)
 	memcpy(element, &word, (size_t)bits / 8); /* little-endian: the low bytes come first */
 }
 
-void lth_store_real(void *element, enum lth_dtype dtype, double value)
+void lth_real_store(void *element, enum lth_dtype dtype, double value)
 {
 	if (dtype == LTH_DTYPE_F32) {
 		*(float *)element = (float)value;

@@ -6,9 +6,9 @@
 #include "runtime/tensor/dtype.h"
 
 /* Whether the type is a number of 8 bits or more, or bool. */
-bool lth_is_real(enum lth_dtype dtype);
-double lth_load_real(const void *element, enum lth_dtype dtype);
+bool lth_real_has(enum lth_dtype dtype);
+double lth_real_load(const void *element, enum lth_dtype dtype);
 /* Rounds to nearest; integers saturate, and NaN becomes 0. */
-void lth_store_real(void *element, enum lth_dtype dtype, double value);
+void lth_real_store(void *element, enum lth_dtype dtype, double value);
 
 #endif
