@@ -12,6 +12,7 @@ lib_LIBRARIES += %D%/liblathe-client.a
 	%D%/client.c %D%/client.h \
 	%D%/client_compile.c \
 	%D%/lathe_client.h \
+	runtime/base/arena.c \
 	runtime/base/buf.c \
 	runtime/base/diag.c \
 	runtime/base/io.c \
