@@ -5,7 +5,7 @@ usage: passes.py LATHE MODEL.onnx [--dim NAME=MIN:MAX:HINT[:xMULTIPLE]]... [-- M
 
 One request a model: all variants are compiled and measured interleaved by the lathe given (with --local, a private
 daemon). Figures are in bytes, at the hint. ONNX Runtime runs in a process of its own, with its arena on and off: its peak
-resident memory over that of the loaded model.
+resident memory in runs over that of the loaded model.
 """
 import json
 import subprocess
@@ -13,7 +13,7 @@ import sys
 
 OFF = ["OrderForMemory", "AliasViews", "ReuseInPlace", "ManifestLifetimes", "ShareBranches", "MemoryPlan"]
 ORT = """
-import sys, resource, numpy as np, onnxruntime as ort
+import sys, numpy as np, onnxruntime as ort
 model, arena, dims = sys.argv[1], sys.argv[2] == "on", dict(d.split("=") for d in sys.argv[3:])
 options = ort.SessionOptions()
 options.enable_cpu_mem_arena = arena
@@ -23,9 +23,13 @@ types = {"tensor(float)": np.float32, "tensor(int64)": np.int64, "tensor(int32)"
          "tensor(double)": np.float64, "tensor(uint8)": np.uint8}
 feeds = {i.name: np.ones([d if isinstance(d, int) else int(dims.get(d, 1)) for d in i.shape], types[i.type])
          for i in session.get_inputs()}
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-session.run(None, feeds)
-print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024)
+def status(key):
+    return next(int(l.split()[1]) * 1024 for l in open("/proc/self/status") if l.startswith(key))
+open("/proc/self/clear_refs", "w").write("5")  # the peak begins anew
+before = status("VmRSS")
+for _ in range(3):
+    session.run(None, feeds)
+print(status("VmHWM") - before)
 """
 
 

@@ -233,6 +233,9 @@ json_t *lth_variant_document(struct lth_variant *builds, size_t count)
 				"compiler", compiler, "target", target, "model", model_part(first), "artifacts", artifacts,
 				"timing", timing_part(first), "memory", memory_part(first), "compile", compile_part(first),
 				"diagnostics", json_array());
+	for (size_t i = 0; out && i < count; i++)
+		if (builds[i].memory_report.cut_short) /* another day's clock may give another plan */
+			json_object_set_new(out, "cacheable", json_false());
 	if (out && first->measured)
 		json_object_set(out, "measure", first->measured);
 	if (out && json_array_size(json_object_get(first->request->options, "variants")))

@@ -397,7 +397,139 @@ static void check_plan(const struct lth_program *program)
 	free(places);
 }
 
-static unsigned recomputed_values;
+static unsigned recomputed_values, lowered_by_sharing, copies_gone, formulas;
+
+static unsigned count_copies(const struct lth_program *program)
+{
+	unsigned count = 0;
+	for (uint32_t i = 0; i < program->num_instrs; i++)
+		count += program->instrs[i].op == LTH_INSTR_COPY;
+	return count;
+}
+
+static void share(struct lth_program *program)
+{
+	int64_t before = live_bound(program);
+	unsigned copies = count_copies(program);
+	must(lth_share_branches(program, &diag));
+	ck_assert_int_le(live_bound(program), before);
+	lowered_by_sharing += live_bound(program) < before;
+	copies_gone += copies - count_copies(program);
+}
+
+/* --- reading formulas: min, max, round64, sums and products of numbers and symbols */
+struct reader {
+	const char *at;
+	const struct lth_program *program;
+	const int64_t *symbols;
+};
+
+static int64_t read_sum(struct reader *r);
+
+static bool taken(struct reader *r, const char *word)
+{
+	size_t length = strlen(word);
+	if (strncmp(r->at, word, length) != 0)
+		return false;
+	r->at += length;
+	return true;
+}
+
+static int64_t read_list(struct reader *r, bool least)
+{
+	int64_t value = read_sum(r);
+	while (taken(r, ", ")) {
+		int64_t next = read_sum(r);
+		if (least ? next < value : next > value)
+			value = next;
+	}
+	ck_assert_msg(taken(r, ")"), "at '%s'", r->at);
+	return value;
+}
+
+static int64_t read_factor(struct reader *r)
+{
+	if (taken(r, "min("))
+		return read_list(r, true);
+	if (taken(r, "max("))
+		return read_list(r, false);
+	if (taken(r, "round64("))
+		return (read_list(r, false) + 63) / 64 * 64;
+	if (taken(r, "("))
+		return read_list(r, false);
+	for (uint32_t i = 0; i < r->program->num_symbols; i++)
+		if (taken(r, r->program->symbols[i].name))
+			return r->symbols[i];
+	char *end;
+	long long value = strtoll(r->at, &end, 10);
+	ck_assert_msg(end != r->at, "at '%s'", r->at);
+	r->at = end;
+	return value;
+}
+
+static int64_t read_product(struct reader *r)
+{
+	int64_t value = read_factor(r);
+	while (taken(r, "*"))
+		value *= read_factor(r);
+	return value;
+}
+
+static int64_t read_sum(struct reader *r)
+{
+	int64_t value = read_product(r);
+	while (taken(r, " + "))
+		value += read_product(r);
+	return value;
+}
+
+/* The formula is the arena at random shapes; the pictures are made of the same. */
+static void check_views(const struct lth_program *program)
+{
+	struct lth_memory_figures figures;
+	struct lth_buf text = {0}, svg = {0}, trace = {0}, ledger = {0};
+	int64_t symbols[2];
+	lth_symbols_at_hint(program, symbols);
+	lth_memory_formula(program, symbols, &text);
+	for (unsigned shape = 0; shape < 10 && !strstr(lth_buf_text(&text), "too long"); shape++) {
+		struct reader reader = {lth_buf_text(&text), program, symbols};
+		symbols[0] = 1 + below((uint32_t)program->symbols[0].max);
+		symbols[1] = 1 + below((uint32_t)program->symbols[1].max);
+		must(lth_memory_figures(program, symbols, &figures, &diag));
+		ck_assert_int_eq(read_sum(&reader), figures.arena_bytes);
+		ck_assert_str_eq(reader.at, "");
+		formulas++;
+	}
+	must(lth_memory_svg(program, symbols, &svg, &diag));
+	must(lth_memory_trace(program, symbols, &trace, &diag));
+	must(lth_memory_ledger(program, symbols, &ledger, &diag));
+	ck_assert(strncmp(lth_buf_text(&svg), "<svg ", 5) == 0 && strstr(lth_buf_text(&svg), "</svg>"));
+	ck_assert(strstr(lth_buf_text(&trace), "\"traceEvents\"") && strstr(lth_buf_text(&ledger), "\"storages\""));
+	lth_buf_free(&text);
+	lth_buf_free(&svg);
+	lth_buf_free(&trace);
+	lth_buf_free(&ledger);
+}
+
+/* A budget of the arena's own size is kept; one byte less is refused and says why. */
+static void check_budgets(const struct lth_program *program)
+{
+	struct lth_memory_figures top;
+	struct lth_diag refused = {0};
+	struct lth_memory_options options = {.alignment = 64};
+	int64_t symbols[2];
+	ck_assert(lth_symbols_at_top(program, symbols));
+	must(lth_memory_figures(program, symbols, &top, &diag));
+	options.budget_bytes = top.arena_bytes;
+	must(lth_memory_check_budget(program, &options, 1000, &diag));
+	options.budget_bytes--;
+	ck_assert_int_eq(lth_memory_check_budget(program, &options, 1000, &refused), LTH_BUDGET_UNREACHABLE);
+	ck_assert_ptr_nonnull(strstr(refused.found, "alive at the peak"));
+	refused = (struct lth_diag){0};
+	options = (struct lth_memory_options){.budget_total_bytes = top.arena_bytes + top.io_bytes + 1000};
+	must(lth_memory_check_budget(program, &options, 1000, &diag));
+	ck_assert_int_eq(lth_memory_check_budget(program, &options, 1001, &refused), LTH_BUDGET_UNREACHABLE);
+}
 
 /* Rematerialize under a budget that can seldom be met. */
 static void halve_live_bound(struct lth_program *program)
@@ -433,7 +565,7 @@ START_TEST(passes_keep_outputs)
 		lth_branches_add_up(p);
 		must(lth_program_verify(p, &diag));
 		if (seed % 5)
-			must(lth_share_branches(p, &diag));
+			share(p);
 		if (seed % 7 && seed % 2)
 			halve_live_bound(p);
 		must(lth_program_verify(p, &diag));
@@ -443,10 +575,12 @@ START_TEST(passes_keep_outputs)
 		must(lth_program_verify(p, &diag));
 		ck_assert(report.worst_ratio >= 1 && report.mean_ratio <= report.worst_ratio);
 		check_plan(p);
+		check_views(p);
+		check_budgets(p);
 		lth_arena_destroy(&arena);
 		arena = lth_arena_create(0);
 	}
-	ck_assert_uint_gt(recomputed_values, 0);
+	ck_assert(recomputed_values && lowered_by_sharing && copies_gone && formulas);
 }
 END_TEST
 
