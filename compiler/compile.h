@@ -4,10 +4,12 @@
 #define LTH_COMPILE_H
 
 #include "runtime/base/diag.h"
+#include "runtime/base/sha256.h"
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* A file the model refers to: ONNX external data by its relative path, or a constant by digest ("sha256:..."). */
 struct lth_compile_file {
@@ -25,6 +27,7 @@ struct lth_compile_request {
 	const json_t *options;     /* an object as compiler/options/options.def describes; NULL for all defaults */
 	const char *kernel_cache;  /* folder with NAME.o per cached kernel, read only; NULL for none */
 	const char *work_dir;      /* an empty folder of this compile's own, for the linker; the caller removes it */
+	uint64_t deadline_ns;      /* by lth_now_ns: measured runs that are not done then are given up; 0 for none */
 	unsigned jobs;             /* threads for code generation, at least 1 */
 	/* Told the name of each stage as it begins ("import", "passes", "codegen", ...); may be NULL. Non-zero cancels. */
 	int (*on_stage)(void *context, const char *stage);
@@ -35,6 +38,7 @@ struct lth_artifact {
 	char *kind; /* as asked: "so", "exe", "a", "obj", "ir", "program", "plan", "asm", "llvm" */
 	void *data;
 	size_t size;
+	char digest[LTH_DIGEST_TEXT]; /* of the bytes, hashed once; empty: not yet */
 };
 
 struct lth_kernel_object {

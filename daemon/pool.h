@@ -24,6 +24,7 @@ struct lth_task {
 	const int *file_fds;
 	size_t num_files;
 	uint64_t cpu_seconds;           /* 0: no limit */
+	uint64_t left_ms;               /* until the deadline; 0: none */
 	void *owner;                    /* the caller's */
 	struct lth_pool_worker *worker; /* the pool's: who runs it */
 };

@@ -54,6 +54,7 @@ static enum lth_code start(struct lth_jobs *jobs, struct lth_job *job, struct lt
 		.file_names = job->file_names,
 		.file_fds = job->file_fds,
 		.num_files = job->task.num_files,
+		.left_ms = job->deadline_ns > now ? (job->deadline_ns - now) / 1000000 + 1 : 0,
 		.cpu_seconds = job->spec.timeout_ms / 1000 * jobs->config->worker_threads + 1,
 	};
 	code = lth_pool_start(jobs->pool, &job->task, diag);

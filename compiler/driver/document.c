@@ -221,10 +221,10 @@ json_t *lth_variant_document(struct lth_variant *builds, size_t count)
 	struct lth_variant *first = &builds[0];
 	json_t *artifacts = json_array();
 	for (size_t i = 0; i < first->num_artifacts; i++) {
-		char digest[LTH_DIGEST_TEXT];
-		lth_sha256_text(first->artifacts[i].data, first->artifacts[i].size, digest);
-		json_array_append_new(artifacts, json_pack("{s:s, s:s, s:I}", "kind", first->artifacts[i].kind, "digest",
-							   digest, "bytes", (json_int_t)first->artifacts[i].size));
+		struct lth_artifact *artifact = &first->artifacts[i];
+		lth_sha256_text(artifact->data, artifact->size, artifact->digest);
+		json_array_append_new(artifacts, json_pack("{s:s, s:s, s:I}", "kind", artifact->kind, "digest",
+							   artifact->digest, "bytes", (json_int_t)artifact->size));
 	}
 	json_t *target = json_pack("{s:s, s:s, s:s}", "name", first->target.name, "triple", first->target.triple, "cpu",
 				   first->target.cpu);

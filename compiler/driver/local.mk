@@ -4,6 +4,7 @@ noinst_LIBRARIES += %D%/libdriver.a
 	compiler/compile.c compiler/compile.h \
 	%D%/artifacts.c \
 	%D%/variant.h \
+	%D%/child.c %D%/child.h \
 	%D%/describe.c \
 	%D%/document.c \
 	%D%/measure.c \

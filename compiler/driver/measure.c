@@ -1,19 +1,15 @@
 /* Measuring: all variants run interleaved in one child process, so that they share the machine's mood; then each once
  * more in a child of its own for its resident memory. A model that crashes or hangs when run takes only the child with
  * it. The child loads the linked shared objects as any user would, through lathe.h. */
+#include "compiler/driver/child.h"
 #include "compiler/driver/variant.h"
 
 #include "api/lathe.h"
 #include "runtime/base/hash.h"
 #include "runtime/base/io.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 enum { MAX_PORTS = 256 };
 
@@ -238,78 +234,67 @@ static json_t *run_all(struct lth_variant *builds, size_t count, size_t warmup, 
 	return list;
 }
 
-static enum lth_code child_failed(struct lth_diag *diag, int status)
+struct measuring {
+	struct lth_variant *builds;
+	size_t count, warmup, runs;
+};
+
+static char *measure_text(void *context)
 {
-	if (WIFSIGNALED(status))
-		return lth_diag_fail(diag, LTH_RUNTIME_ERROR, "measure", "a run that ends", NULL,
-				     "the measured program died of signal %d", WTERMSIG(status));
-	return lth_diag_fail(diag, LTH_RUNTIME_ERROR, "measure", NULL, NULL, "the measuring process ended early");
+	const struct measuring *m = context;
+	return json_dumps(run_all(m->builds, m->count, m->warmup, m->runs), JSON_COMPACT);
+}
+
+/* The child must be done before the daemon's patience is, so that the worker can say what happened. */
+static uint64_t limit_ms(uint64_t deadline_ns)
+{
+	enum { LEAST_MS = 50 };
+	uint64_t now = lth_now_ns();
+	if (!deadline_ns)
+		return 0;
+	uint64_t left_ms = deadline_ns > now ? (deadline_ns - now) / 1000000 : 0;
+	left_ms -= left_ms / 10;
+	return left_ms > LEAST_MS ? left_ms : LEAST_MS;
 }
 
 /* Runs the builds in a child; `*out` is what it reported, `*out_rss` its largest resident size. */
-static enum lth_code in_child(struct lth_variant *builds, size_t count, size_t warmup, size_t runs, json_t **out,
-			      int64_t *out_rss)
+static enum lth_code in_child(struct measuring *m, json_t **out, int64_t *out_rss)
 {
-	struct lth_diag *diag = builds[0].diag;
-	int ends[2];
-	if (pipe(ends) != 0)
-		return lth_diag_fail(diag, LTH_IO_ERROR, "measure", NULL, NULL, "pipe: %s", strerror(errno));
-	pid_t child = fork();
-	if (child < 0) {
-		close(ends[0]);
-		close(ends[1]);
-		return lth_diag_fail(diag, LTH_IO_ERROR, "measure", NULL, NULL, "fork: %s", strerror(errno));
-	}
-	if (child == 0) {
-		close(ends[0]);
-		json_t *answer = run_all(builds, count, warmup, runs);
-		char *text = json_dumps(answer, JSON_COMPACT);
-		bool ok = text && lth_write_full(ends[1], text, strlen(text));
-		_exit(ok ? 0 : 1);
-	}
-	close(ends[1]);
-	struct lth_buf text = {0};
-	char chunk[4096];
-	for (ssize_t n; (n = read(ends[0], chunk, sizeof(chunk))) != 0;) {
-		if (n > 0)
-			lth_buf_append(&text, chunk, (size_t)n);
-		else if (errno != EINTR)
-			break;
-	}
-	close(ends[0]);
-	int status = 0;
-	struct rusage usage = {0};
-	while (wait4(child, &status, 0, &usage) < 0 && errno == EINTR)
-		;
+	struct lth_diag *diag = m->builds[0].diag;
+	struct lth_buf text;
+	enum lth_code code = lth_child_run("measure", measure_text, m, limit_ms(m->builds[0].request->deadline_ns), &text,
+					   out_rss, diag);
+	if (code != LTH_OK)
+		return code;
 	json_t *answer = json_loadb(lth_buf_text(&text), text.size, 0, NULL);
 	lth_buf_free(&text);
-	if (!answer || status != 0) {
-		json_decref(answer);
-		return child_failed(diag, status);
-	}
 	const char *error = json_string_value(json_object_get(answer, "error"));
-	if (error) {
-		enum lth_code code = lth_diag_fail(diag, LTH_RUNTIME_ERROR, "measure", NULL, NULL, "%s", error);
+	if (!answer || error) {
+		code = lth_diag_fail(diag, LTH_RUNTIME_ERROR, "measure", NULL, NULL, "%s", error ? error : "no figures");
 		json_decref(answer);
 		return code;
 	}
 	*out = answer;
-	*out_rss = (int64_t)usage.ru_maxrss * 1024;
 	return LTH_OK;
 }
 
 enum lth_code lth_variant_measure(struct lth_variant *builds, size_t count)
 {
-	size_t runs = (size_t)lth_variant_int(&builds[0], LTH_OPTION_ID_MEASURE_RUNS);
-	size_t warmup = (size_t)lth_variant_int(&builds[0], LTH_OPTION_ID_MEASURE_WARMUP);
+	struct measuring together = {
+		.builds = builds,
+		.count = count,
+		.runs = (size_t)lth_variant_int(&builds[0], LTH_OPTION_ID_MEASURE_RUNS),
+		.warmup = (size_t)lth_variant_int(&builds[0], LTH_OPTION_ID_MEASURE_WARMUP),
+	};
 	json_t *all, *one;
 	int64_t rss;
-	enum lth_code code = in_child(builds, count, warmup, runs, &all, &rss);
+	enum lth_code code = in_child(&together, &all, &rss);
 	if (code != LTH_OK)
 		return code;
 	for (size_t i = 0; i < count && code == LTH_OK; i++) {
+		struct measuring alone = {.builds = &builds[i], .count = 1, .warmup = 1, .runs = 1};
 		builds[i].measured = json_incref(json_array_get(all, i));
-		code = in_child(&builds[i], 1, 1, 1, &one, &rss);
+		code = in_child(&alone, &one, &rss);
 		if (code != LTH_OK)
 			break;
 		json_decref(one);

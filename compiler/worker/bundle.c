@@ -21,12 +21,15 @@ static enum lth_code write_part(int fd, const void *data, size_t size, uint64_t 
 	return LTH_OK;
 }
 
-/* Writes one named part and appends its row to `rows`. */
+/* Writes one named part and appends its row to `rows`. `known` is the digest of the bytes, or empty. */
 static enum lth_code write_row(int fd, json_t *rows, const char *key, const char *name, const void *data, size_t size,
-			       uint64_t *offset, struct lth_diag *diag)
+			       const char *known, uint64_t *offset, struct lth_diag *diag)
 {
 	char digest[LTH_DIGEST_TEXT];
-	lth_sha256_text(data, size, digest);
+	if (*known)
+		memcpy(digest, known, sizeof(digest));
+	else
+		lth_sha256_text(data, size, digest);
 	json_t *row = json_pack("{s:s, s:I, s:I, s:s}", key, name, "offset", (json_int_t)*offset, "bytes",
 				(json_int_t)size, "digest", digest);
 	if (!row || json_array_append_new(rows, row) != 0)
@@ -56,11 +59,12 @@ enum lth_code lth_worker_bundle(int fd, const struct lth_compile_result *result,
 	enum lth_code code = write_json(fd, result->document, &offset, &document_bytes, diag);
 	for (size_t i = 0; code == LTH_OK && i < result->num_artifacts; i++) {
 		const struct lth_artifact *artifact = &result->artifacts[i];
-		code = write_row(fd, artifacts, "kind", artifact->kind, artifact->data, artifact->size, &offset, diag);
+		code = write_row(fd, artifacts, "kind", artifact->kind, artifact->data, artifact->size, artifact->digest,
+				 &offset, diag);
 	}
 	for (size_t i = 0; code == LTH_OK && i < result->num_new_kernels; i++) {
 		const struct lth_kernel_object *kernel = &result->new_kernels[i];
-		code = write_row(fd, kernels, "name", kernel->name, kernel->data, kernel->size, &offset, diag);
+		code = write_row(fd, kernels, "name", kernel->name, kernel->data, kernel->size, "", &offset, diag);
 	}
 	if (code != LTH_OK)
 		goto done;

@@ -1,6 +1,7 @@
 /* The worker's loop: say what this build can do, then take jobs until the daemon closes its end. See worker.h for the
  * protocol. A job's views, descriptors and result are gone before the next job begins. */
 #include "compiler/worker/worker.h"
+#include "runtime/base/io.h"
 #include "runtime/base/wire.h"
 
 #include <errno.h>
@@ -92,6 +93,7 @@ static enum lth_code run_compile(struct worker *worker, const json_t *request, c
 	const json_t *names = json_object_get(request, "files");
 	enum lth_code code = map_files(worker, names, views, files, &mapped, diag);
 	json_int_t threads = json_integer_value(json_object_get(request, "threads"));
+	json_int_t left_ms = json_integer_value(json_object_get(request, "left_ms"));
 	if (code == LTH_OK) {
 		struct lth_compile_request compile = {
 			.model = model->data,
@@ -102,6 +104,7 @@ static enum lth_code run_compile(struct worker *worker, const json_t *request, c
 			.options = json_object_get(request, "options"),
 			.kernel_cache = worker->kernel_cache,
 			.work_dir = text_of(request, "work_dir"),
+			.deadline_ns = left_ms > 0 ? lth_now_ns() + (uint64_t)left_ms * 1000000 : 0,
 			.jobs = threads > 0 && threads < 1024 ? (unsigned)threads : 1,
 			.on_stage = on_stage,
 			.on_stage_context = worker,

@@ -28,6 +28,11 @@ check_PROGRAMS += %D%/test_daemon
 %C%_test_daemon_LDADD = daemon/libdaemon.a runtime/base/libsha256.a runtime/base/libbase.a \
 	$(CHECK_LIBS) $(JANSSON_LIBS) $(CRYPTO_LIBS) -lm
 TESTS += %D%/test_daemon
+check_PROGRAMS += %D%/test_child
+%C%_test_child_SOURCES = %D%/test_child.c
+%C%_test_child_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(JANSSON_CFLAGS)
+%C%_test_child_LDADD = compiler/driver/libdriver.a runtime/base/libbase.a $(CHECK_LIBS)
+TESTS += %D%/test_child
 include tests/unit/runtime.mk
 check_PROGRAMS += %D%/test_orient
 %C%_test_orient_SOURCES = %D%/test_orient.c
