@@ -189,7 +189,8 @@ static enum lth_code read_flags(struct lth_config *config, int argc, char **argv
 			enum lth_config_action action;
 		} actions[] = {{"--help", LTH_CONFIG_HELP},
 			       {"--version", LTH_CONFIG_VERSION},
-			       {"--print-config", LTH_CONFIG_REFERENCE}};
+			       {"--print-config", LTH_CONFIG_REFERENCE},
+			       {"--print-manual", LTH_CONFIG_MANUAL}};
 		bool is_action = false;
 		for (size_t known = 0; known < sizeof(actions) / sizeof(actions[0]); known++)
 			if (strcmp(flag, actions[known].flag) == 0) {
@@ -398,31 +399,4 @@ void lth_config_free(struct lth_config *config)
 	free(config->port);
 	free(config->worker_path);
 	*config = (struct lth_config){0};
-}
-
-void lth_config_help(FILE *out)
-{
-	fprintf(out, "usage: lathed [--config FILE] [--SETTING VALUE ...]\n\n"
-		     "The daemon of the Lathe compiler. Each setting is a flag, a line `name = value` of the file,\n"
-		     "or an environment variable LATHED_NAME. The file is the --config, $LATHED_CONFIG, "
-		     "or\n" LATHE_SYSCONFDIR "/lathe/lathed.conf. --print-config prints them all as such a file.\n\n");
-	for (size_t i = 0; i < NUM_SETTINGS; i++) {
-		char flag[64];
-		snprintf(flag, sizeof(flag), "--%s %s", settings[i].name, settings[i].argument);
-		for (char *c = flag; *c && *c != ' '; c++)
-			*c = *c == '_' ? '-' : *c;
-		fprintf(out, "  %-36s %s%s%s%s\n", flag, settings[i].help, settings[i].value[0] ? " (" : "",
-			settings[i].value, settings[i].value[0] ? ")" : "");
-	}
-}
-
-void lth_config_reference(FILE *out)
-{
-	fprintf(out,
-		"# Settings of lathed. Each may also be a flag (--name value) or LATHED_NAME in the environment; flags "
-		"win\n"
-		"# over the environment, the environment over this file. [restart]: a reload does not change it.\n\n");
-	for (size_t i = 0; i < NUM_SETTINGS; i++)
-		fprintf(out, "# %s%s\n# %s = %s\n\n", settings[i].help, settings[i].reload ? "" : " [restart]",
-			settings[i].name, settings[i].value);
 }

@@ -25,7 +25,7 @@ struct lth_config {
 	enum lth_log_level log_threshold;
 };
 
-enum lth_config_action { LTH_CONFIG_RUN, LTH_CONFIG_HELP, LTH_CONFIG_VERSION, LTH_CONFIG_REFERENCE };
+enum lth_config_action { LTH_CONFIG_RUN, LTH_CONFIG_HELP, LTH_CONFIG_VERSION, LTH_CONFIG_REFERENCE, LTH_CONFIG_MANUAL };
 
 /* Reads all sources. `argv` as main got it. On failure nothing is left to free. */
 LTH_MUST_CHECK enum lth_code lth_config_load(int argc, char **argv, struct lth_config *out_config,
@@ -33,8 +33,11 @@ LTH_MUST_CHECK enum lth_code lth_config_load(int argc, char **argv, struct lth_c
 /* Takes the reloadable settings of `fresh` over; the rest stays, and is named in the log when it differs. */
 void lth_config_reload(struct lth_config *config, struct lth_config *fresh, const struct lth_log *log);
 void lth_config_free(struct lth_config *config);
+/* --- config_text.c */
 void lth_config_help(FILE *out);
 /* The table as lines of a configuration file, every line a comment. */
 void lth_config_reference(FILE *out);
+/* The manual page, in man(7). */
+void lth_config_manual(FILE *out);
 
 #endif

@@ -23,6 +23,24 @@ static void deliver_artifact(struct lth_request *request, const struct lth_answe
 	lth_reply_header(request, "Server-Timing", answer->server_timing);
 }
 
+void lth_deliver_timeline(struct lth_request *request, const struct lth_answer *answer)
+{
+	struct lth_diag diag = {0};
+	for (size_t i = 0; i < answer->num_artifacts; i++) {
+		if (strcmp(answer->artifacts[i].kind, "timeline") != 0)
+			continue;
+		lth_reply_blob(request, answer->artifacts[i].digest, "image/svg+xml");
+		/* drawn by a worker from names in the model: nothing in it may run or load */
+		lth_reply_header(request, "Content-Security-Policy",
+				 "default-src 'none'; style-src 'unsafe-inline'; sandbox");
+		lth_reply_header(request, "X-Content-Type-Options", "nosniff");
+		return;
+	}
+	lth_diag_fail(&diag, LTH_NOT_FOUND, "timeline.svg", "a compile with artifact=timeline",
+		      "ask for it: POST /v1/compile?artifact=so&artifact=timeline", "a result without a timeline");
+	lth_reply_problem(request, &diag, NULL);
+}
+
 void lth_deliver_answer(struct lth_request *request, const struct lth_answer *answer, const char *cache)
 {
 	enum lth_media media = lth_accept(lth_request_header(request, "Accept"));
@@ -129,7 +147,8 @@ static void wake(struct lth_waiter *waiter, struct lth_job *job)
 	struct lth_request *request = request_of(waiter);
 	lth_request_stop_timer(request);
 	lth_deliver_job(request, job);
-	lth_request_resume(request);
+	if (request->response) /* else a blob of the answer is being verified */
+		lth_request_resume(request);
 }
 
 /* The job's record is on disk: now the handle may be given out. */

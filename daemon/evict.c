@@ -83,8 +83,8 @@ unsigned lth_store_evict(struct lth_store *store, uint64_t budget_bytes, unsigne
 	struct timespec now;
 	unsigned gone = 0;
 	clock_gettime(CLOCK_REALTIME, &now);
-	const char *const folders[] = {"blobs", "kernels"};
-	for (int i = 0; i < 2; i++) {
+	const char *const folders[] = {"blobs", "kernels", "partial"};
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
 		char *path = lth_store_path(store, folders[i], "");
 		if (path)
 			scan(&files, path);

@@ -3,7 +3,7 @@ noinst_LIBRARIES += %D%/libdaemon.a
 %C%_libdaemon_a_SOURCES = \
 	%D%/answers.c %D%/answers.h \
 	%D%/auth.c %D%/auth.h \
-	%D%/config.c %D%/config.def %D%/config.h \
+	%D%/config.c %D%/config.def %D%/config.h %D%/config_text.c \
 	%D%/deliver.c \
 	%D%/description.c %D%/description.h \
 	%D%/embedded.h \
@@ -14,6 +14,7 @@ noinst_LIBRARIES += %D%/libdaemon.a
 	%D%/metrics.c %D%/metrics.def %D%/metrics.h \
 	%D%/negotiate.c %D%/negotiate.h \
 	%D%/options.c %D%/options.h \
+	%D%/partial.c \
 	%D%/pool.c %D%/pool.h \
 	%D%/problem.c %D%/problem.h \
 	%D%/publish.c %D%/publish.h \
@@ -30,7 +31,7 @@ noinst_LIBRARIES += %D%/libdaemon.a
 	%D%/schedule.c \
 	%D%/server.c %D%/server.h \
 	%D%/spool.c \
-	%D%/store.c %D%/store.h \
+	%D%/store.c %D%/store.h %D%/store_files.h \
 	%D%/systemd.c %D%/systemd.h \
 	%D%/tls.c
 nodist_%C%_libdaemon_a_SOURCES = %D%/web_page.c %D%/openapi_text.c

@@ -46,6 +46,8 @@ int main(int argc, char **argv)
 			lth_config_help(stdout);
 		else if (action == LTH_CONFIG_REFERENCE)
 			lth_config_reference(stdout);
+		else if (action == LTH_CONFIG_MANUAL)
+			lth_config_manual(stdout);
 		else
 			puts("lathed " PACKAGE_VERSION);
 		lth_config_free(&server.config);

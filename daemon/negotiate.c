@@ -124,6 +124,29 @@ enum lth_range lth_range_parse(const char *range, uint64_t size, uint64_t *out_f
 	return LTH_RANGE_PART;
 }
 
+bool lth_content_range_parse(const char *text, uint64_t *out_first, uint64_t *out_last, uint64_t *out_total)
+{
+	static const char unit[] = "bytes ";
+	uint64_t numbers[3];
+	const char ends[3] = {'-', '/', 0};
+	if (strncmp(text, unit, sizeof(unit) - 1) != 0)
+		return false;
+	text += sizeof(unit) - 1;
+	for (int i = 0; i < 3; i++) {
+		size_t digits = strspn(text, "0123456789");
+		if (!digits || digits > 18 || text[digits] != ends[i])
+			return false;
+		numbers[i] = strtoull(text, NULL, 10);
+		text += digits + 1;
+	}
+	if (numbers[0] > numbers[1] || numbers[1] >= numbers[2])
+		return false;
+	*out_first = numbers[0];
+	*out_last = numbers[1];
+	*out_total = numbers[2];
+	return true;
+}
+
 bool lth_etag_listed(const char *list, const char *etag)
 {
 	size_t size = strlen(etag);

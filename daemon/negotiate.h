@@ -18,6 +18,9 @@ enum lth_range { LTH_RANGE_WHOLE, LTH_RANGE_PART, LTH_RANGE_OUTSIDE };
 /* One byte range (RFC 9110, 14); several, or another unit, are answered whole. */
 enum lth_range lth_range_parse(const char *range, uint64_t size, uint64_t *out_first, uint64_t *out_last);
 
+/* Content-Range of a part that is sent: "bytes FIRST-LAST/TOTAL". False unless first <= last < total. */
+bool lth_content_range_parse(const char *text, uint64_t *out_first, uint64_t *out_last, uint64_t *out_total);
+
 /* If-None-Match: a list of tags, or `*`. */
 bool lth_etag_listed(const char *list, const char *etag);
 

@@ -40,7 +40,7 @@ static bool slice(const struct lth_wire_view *bundle, const json_t *entry, struc
 	return true;
 }
 
-/* A row of the index with its bytes, whose digest must be what the row says. */
+/* A kernel's row of the index with its bytes, whose digest must be what the row says. */
 static enum lth_code verified_part(const struct lth_wire_view *bundle, const json_t *entry, const char *key,
 				   struct part *out, struct lth_diag *diag)
 {
@@ -59,11 +59,14 @@ static enum lth_code store_artifacts(struct work *work, const struct lth_wire_vi
 	size_t index;
 	json_t *row;
 	json_array_foreach((json_t *)(uintptr_t)rows, index, row) {
-		struct part part;
-		char digest[LTH_DIGEST_TEXT], url[32 + LTH_DIGEST_TEXT];
-		enum lth_code code = verified_part(bundle, row, "kind", &part, &work->diag);
-		if (code == LTH_OK)
-			code = lth_store_put(work->publish.store, part.data, part.size, digest, &work->diag);
+		struct part part = {.name = json_string_value(json_object_get(row, "kind"))};
+		char url[32 + LTH_DIGEST_TEXT];
+		const char *digest = json_string_value(json_object_get(row, "digest"));
+		if (!part.name || !digest || !slice(bundle, row, &part))
+			return damaged(&work->diag, "a row of the index");
+		uint64_t offset = (uint64_t)((const char *)part.data - (const char *)bundle->data);
+		enum lth_code code = lth_store_put_range(work->publish.store, work->publish.bundle_fd, offset, part.data,
+							 part.size, digest, &work->diag);
 		if (code != LTH_OK)
 			return code;
 		snprintf(url, sizeof(url), "/v1/blobs/%s", digest);
@@ -119,6 +122,10 @@ static json_t *decorate(const struct work *work, json_t *document, json_t *artif
 static enum lth_code store_document(struct work *work, json_t *document, json_t *artifacts)
 {
 	char digest[LTH_DIGEST_TEXT], folder[16], name[LTH_DIGEST_TEXT];
+	const char *model = json_string_value(json_object_get(json_object_get(document, "model"), "digest"));
+	if (model && strcmp(model, work->publish.model) != 0)
+		return lth_diag_fail(&work->diag, LTH_IO_ERROR, "model", work->publish.model, "PUT the model again",
+				     "a worker that read %s", model);
 	bool uncacheable =
 		json_is_false(json_object_get(document, "cacheable")); /* e.g. a search that a clock cut short */
 	json_t *decorated = decorate(work, document, artifacts);

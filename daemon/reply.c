@@ -77,7 +77,10 @@ void lth_reply_problem(struct lth_request *request, const struct lth_diag *diag,
 
 void lth_reply_header(struct lth_request *request, const char *name, const char *value)
 {
-	if (request->response)
+	if (request->later.waits) {
+		lth_buf_append(&request->later.headers, name, strlen(name) + 1);
+		lth_buf_append(&request->later.headers, value, strlen(value) + 1);
+	} else if (request->response)
 		MHD_add_response_header(request->response, name, value);
 }
 
@@ -105,7 +108,7 @@ static void blob_headers(struct lth_request *request, const char *etag)
 	lth_reply_header(request, "Accept-Ranges", "bytes");
 }
 
-void lth_reply_blob(struct lth_request *request, const char *digest, const char *type)
+static void reply_verified(struct lth_request *request, const char *digest, const char *type)
 {
 	char etag[LTH_DIGEST_TEXT + 2], content_range[96];
 	uint64_t size, first = 0, last;
@@ -144,4 +147,40 @@ void lth_reply_blob(struct lth_request *request, const char *digest, const char 
 		return;
 	}
 	blob_headers(request, etag);
+}
+
+static void verify(struct lth_request *request)
+{
+	(void)!lth_store_verify(&request->server->store, request->later.digest, &request->diag);
+}
+
+static void after_verify(struct lth_request *request)
+{
+	const struct lth_buf *headers = &request->later.headers;
+	request->later.waits = false;
+	if (request->diag.code != LTH_OK || !lth_buf_ok(headers)) {
+		lth_diag_fail(&request->diag, LTH_OUT_OF_MEMORY, "headers", NULL, NULL, "no memory"); /* the first wins */
+		lth_reply_problem(request, &request->diag, NULL);
+		return;
+	}
+	reply_verified(request, request->later.digest, request->later.type);
+	for (size_t at = 0; at < headers->size;) {
+		const char *name = headers->data + at, *value = name + strlen(name) + 1;
+		lth_reply_header(request, name, value);
+		at += strlen(name) + strlen(value) + 2;
+	}
+}
+
+void lth_reply_blob(struct lth_request *request, const char *digest, const char *type)
+{
+	if (lth_store_is_verified(&request->server->store, digest) || !lth_store_has(&request->server->store, digest)) {
+		reply_verified(request, digest, type);
+		return;
+	}
+	request->later.waits = true;
+	request->later.type = type;
+	snprintf(request->later.digest, sizeof(request->later.digest), "%s", digest);
+	lth_request_work(request, verify, after_verify);
+	if (request->response) /* no memory for the work */
+		request->later.waits = false;
 }

@@ -488,8 +488,12 @@ void lth_http_completed(void *context, struct MHD_Connection *connection, void *
 		MHD_destroy_response(request->response);
 	if (request->state)
 		request->free_state(request->state);
+	if (!request->dispatched && request->route && request->route->body == LTH_BODY_BLOB &&
+	    request->diag.code == LTH_OK)
+		lth_blob_keep_cut(request);
 	lth_spool_discard(&request->spool);
 	lth_buf_free(&request->text);
+	lth_buf_free(&request->later.headers);
 	free(request);
 }
 

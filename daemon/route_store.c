@@ -1,6 +1,8 @@
 /* Blobs and results by name. */
+#include "daemon/negotiate.h"
 #include "daemon/server.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static bool check_digest(struct lth_request *request)
@@ -14,14 +16,29 @@ static bool check_digest(struct lth_request *request)
 	return false;
 }
 
+/* How much of an upload is here, for a client that wants to go on with it. */
+static void tell_offset(struct lth_request *request, uint64_t bytes)
+{
+	char text[24];
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)bytes);
+	lth_reply_header(request, "Upload-Offset", text);
+}
+
 void lth_route_blob_get(struct lth_request *request)
 {
 	if (!check_digest(request))
 		return;
 	lth_reply_blob(request, request->argument, "application/octet-stream");
-	if (request->status < 400)
+	if (request->status == 404)
+		tell_offset(request, lth_partial_size(&request->server->store, request->argument));
+	else if (request->status < 400)
 		lth_reply_header(request, "Cache-Control", "private, max-age=31536000, immutable");
 }
+
+/* --- PUT */
+struct part { /* of an upload that comes in parts */
+	uint64_t first, total, arrived;
+};
 
 static void publish(struct lth_request *request)
 {
@@ -39,11 +56,78 @@ static void after(struct lth_request *request)
 		       json_pack("{s:s, s:I}", "digest", request->argument, "bytes", (json_int_t)request->body_bytes));
 }
 
+static void add_part(struct lth_request *request)
+{
+	struct part *part = request->state;
+	struct lth_store *store = &request->server->store;
+	enum lth_code code =
+		lth_partial_add(store, &request->spool, request->argument, part->first, &part->arrived, &request->diag);
+	if (code == LTH_OK && part->arrived == part->total)
+		(void)!lth_partial_finish(store, request->argument, &request->diag);
+}
+
+static void after_part(struct lth_request *request)
+{
+	const struct part *part = request->state;
+	request->server->metrics.values[LTH_METRIC_STORE_BYTES] = atomic_load(&request->server->store.bytes);
+	if (request->diag.code != LTH_OK) {
+		lth_reply_problem(request, &request->diag, NULL);
+		tell_offset(request, lth_partial_size(&request->server->store, request->argument));
+		return;
+	}
+	lth_reply_json(request, part->arrived == part->total ? 201 : 202,
+		       json_pack("{s:s, s:I, s:I}", "digest", request->argument, "bytes", (json_int_t)part->total,
+				 "arrived", (json_int_t)part->arrived));
+	tell_offset(request, part->arrived);
+}
+
+static enum lth_code read_part(const struct lth_request *request, const char *range, struct part *out,
+			       struct lth_diag *diag)
+{
+	uint64_t last, limit = request->server->config.body_limit_bytes;
+	if (!lth_content_range_parse(range, &out->first, &last, &out->total))
+		return lth_diag_fail(diag, LTH_INVALID_REQUEST, "Content-Range", "bytes FIRST-LAST/TOTAL", NULL, "'%s'", range);
+	if (last - out->first + 1 != request->body_bytes)
+		return lth_diag_fail(diag, LTH_INVALID_REQUEST, "Content-Range", range, NULL, "a body of %llu bytes",
+				     (unsigned long long)request->body_bytes);
+	if (out->total > limit)
+		return lth_diag_fail(diag, LTH_TOO_LARGE, "Content-Range", NULL, "raise lathed's body-limit-bytes",
+				     "%llu bytes in all, more than the limit of %llu", (unsigned long long)out->total,
+				     (unsigned long long)limit);
+	return LTH_OK;
+}
+
+static void put_part(struct lth_request *request, const char *range)
+{
+	struct part *part = calloc(1, sizeof(*part));
+	if (!part)
+		lth_diag_fail(&request->diag, LTH_OUT_OF_MEMORY, "upload", NULL, NULL, "no memory");
+	else
+		(void)!read_part(request, range, part, &request->diag);
+	if (request->diag.code != LTH_OK) {
+		free(part);
+		lth_reply_problem(request, &request->diag, NULL);
+		return;
+	}
+	request->state = part;
+	request->free_state = free;
+	lth_request_work(request, add_part, after_part);
+}
+
 void lth_route_blob_put(struct lth_request *request)
 {
 	char digest[LTH_DIGEST_TEXT];
+	const char *range = lth_request_header(request, "Content-Range");
 	if (!check_digest(request))
 		return;
+	if (lth_store_has(&request->server->store, request->argument) && range) {
+		lth_reply_json(request, 200, json_pack("{s:s}", "digest", request->argument));
+		return;
+	}
+	if (range) {
+		put_part(request, range);
+		return;
+	}
 	lth_spool_digest(&request->spool, digest);
 	if (strcmp(digest, request->argument) != 0) {
 		lth_diag_fail(&request->diag, LTH_INVALID_REQUEST, "body", request->argument, NULL,
@@ -59,8 +143,56 @@ void lth_route_blob_put(struct lth_request *request)
 	lth_request_work(request, publish, after);
 }
 
-/* Bazel's HTTP cache protocol names a blob by the hex digits alone. Its /ac/ holds Bazel's own messages, which nothing
- * here could make or check: it has no alias. */
+/* --- uploads that were cut off */
+struct cut {
+	uv_work_t base;
+	struct lth_store *store;
+	struct lth_spool spool;
+	uint64_t offset;
+	char digest[LTH_DIGEST_TEXT];
+};
+
+static void keep_cut(uv_work_t *base)
+{
+	struct cut *cut = base->data;
+	lth_partial_keep(cut->store, &cut->spool, cut->digest, cut->offset);
+}
+
+static void after_cut(uv_work_t *base, int status)
+{
+	struct cut *cut = base->data;
+	(void)status;
+	lth_spool_discard(&cut->spool);
+	free(cut);
+}
+
+static void name_as_blob(struct lth_request *request);
+
+void lth_blob_keep_cut(struct lth_request *request)
+{
+	enum { WORTHWHILE_BYTES = 64 << 10 };
+	uint64_t first = 0, last, total;
+	const char *range = lth_request_header(request, "Content-Range");
+	if (strncmp(request->route->path, "/cas/", 5) == 0)
+		name_as_blob(request);
+	if (request->spool.fd < 0 || request->spool.size < WORTHWHILE_BYTES || !lth_digest_valid(request->argument) ||
+	    (range && !lth_content_range_parse(range, &first, &last, &total)))
+		return;
+	struct cut *cut = calloc(1, sizeof(*cut));
+	if (!cut)
+		return;
+	cut->base.data = cut;
+	cut->store = &request->server->store;
+	cut->spool = request->spool;
+	cut->offset = first;
+	memcpy(cut->digest, request->argument, sizeof(cut->digest)); /* valid: of just this length */
+	request->spool = (struct lth_spool){.fd = -1};
+	if (uv_queue_work(request->server->loop, &cut->base, keep_cut, after_cut) != 0)
+		after_cut(&cut->base, 0);
+}
+
+/* --- other names */
+/* Bazel's HTTP cache protocol names a blob by the hex digits alone. */
 static void name_as_blob(struct lth_request *request)
 {
 	char digest[sizeof(request->argument) + 8];
@@ -81,35 +213,48 @@ void lth_route_cas_put(struct lth_request *request)
 	lth_route_blob_put(request);
 }
 
-void lth_route_result(struct lth_request *request)
+static void reply_no_result(struct lth_request *request, const char *found)
 {
 	struct lth_diag diag = {0};
-	struct lth_answer *answer = lth_answers_by_id(&request->server->store, request->argument);
-	if (answer) {
-		lth_deliver_answer(request, answer, "hit");
-		lth_answer_release(&answer);
+	lth_diag_fail(&diag, LTH_NOT_FOUND, request->argument, NULL, NULL, "%s", found);
+	lth_reply_problem(request, &diag, NULL);
+}
+
+/* Bazel's /ac/ maps a digest of an action to its result: ours are result documents by action key. They come from
+ * compiles only, so that there is no PUT. */
+void lth_route_ac_get(struct lth_request *request)
+{
+	struct lth_server *server = request->server;
+	name_as_blob(request);
+	struct lth_answer *answer = lth_digest_valid(request->argument)
+					    ? lth_answers_find(&server->answers, &server->store, request->argument)
+					    : NULL;
+	if (!answer) {
+		reply_no_result(request, "no result of this action key");
 		return;
 	}
-	lth_diag_fail(&diag, LTH_NOT_FOUND, request->argument, NULL, NULL, "no result of this id");
-	lth_reply_problem(request, &diag, NULL);
+	lth_deliver_answer(request, answer, "hit");
+	lth_answer_release(&answer);
+}
+
+void lth_route_result(struct lth_request *request)
+{
+	struct lth_answer *answer = lth_answers_by_id(&request->server->store, request->argument);
+	if (!answer) {
+		reply_no_result(request, "no result of this id");
+		return;
+	}
+	lth_deliver_answer(request, answer, "hit");
+	lth_answer_release(&answer);
 }
 
 void lth_route_timeline(struct lth_request *request)
 {
-	struct lth_diag diag = {0};
 	struct lth_answer *answer = lth_answers_by_id(&request->server->store, request->argument);
-	const char *digest = NULL;
-	for (size_t i = 0; answer && i < answer->num_artifacts; i++)
-		if (strcmp(answer->artifacts[i].kind, "timeline") == 0)
-			digest = answer->artifacts[i].digest;
-	if (digest) {
-		lth_reply_blob(request, digest, "image/svg+xml");
-		lth_reply_header(request, "Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'");
-	} else {
-		lth_diag_fail(&diag, LTH_NOT_FOUND, request->argument, NULL,
-			      answer ? "compile with MemoryPlan on" : NULL,
-			      answer ? "a result without a memory plan" : "no result of this id");
-		lth_reply_problem(request, &diag, NULL);
+	if (!answer) {
+		reply_no_result(request, "no result of this id");
+		return;
 	}
+	lth_deliver_timeline(request, answer);
 	lth_answer_release(&answer);
 }

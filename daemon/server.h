@@ -22,7 +22,7 @@ struct MHD_Daemon;
 struct MHD_Response;
 struct lth_request;
 
-enum lth_body { LTH_BODY_NONE, LTH_BODY_SPOOL, LTH_BODY_MODEL };
+enum lth_body { LTH_BODY_NONE, LTH_BODY_SPOOL, LTH_BODY_BLOB, LTH_BODY_MODEL };
 
 struct lth_route {
 	const char *method, *path;
@@ -84,6 +84,12 @@ struct lth_request {
 	struct MHD_Response *response;
 	unsigned status;
 	struct lth_waiter waiter;
+	struct lth_reply_later {
+		bool waits;                   /* for a blob to be verified: headers are kept for the reply then */
+		char digest[LTH_DIGEST_TEXT]; /* of the blob */
+		const char *type;
+		struct lth_buf headers; /* name NUL value NUL ... */
+	} later;
 	const char *cache; /* for the reply: "miss", "hit", "joined" */
 	bool wants_handle; /* 202 once the job's record is on disk */
 	uv_timer_t *timer; /* of a wait, while one runs */
@@ -151,8 +157,13 @@ void lth_reply_header(struct lth_request *request, const char *name, const char 
  * lth_request_resume), -1 for the end. */
 void lth_reply_stream(struct lth_request *request, const char *type,
 		      int64_t (*read)(struct lth_request *request, char *buffer, size_t size));
-/* A blob with ETag, conditions and ranges. */
+/* A blob with ETag, conditions and ranges. A blob that has not been hashed since the start is verified first, in the
+ * thread pool: the request is suspended then, and headers added meanwhile wait for the reply. */
 void lth_reply_blob(struct lth_request *request, const char *digest, const char *type);
+
+/* --- route_store.c */
+/* An upload whose client went away: what has arrived is kept for it to go on. Takes the spool. */
+void lth_blob_keep_cut(struct lth_request *request);
 
 /* --- routes.c */
 /* Finds the route and fills route, route_number, argument and head; else sets a problem (404, 405 with Allow). */
@@ -165,6 +176,7 @@ const char *lth_routes_name(unsigned number);
 /* --- deliver.c: what jobs end with, as replies */
 void lth_deliver_answer(struct lth_request *request, const struct lth_answer *answer, const char *cache);
 void lth_deliver_job(struct lth_request *request, struct lth_job *job); /* an ended one */
+void lth_deliver_timeline(struct lth_request *request, const struct lth_answer *answer);
 json_t *lth_job_json(const struct lth_job *job);
 /* Submits the spec (taken) and replies, or suspends until the job ends: what Prefer says. */
 void lth_deliver_submit(struct lth_request *request, struct lth_job_spec *spec);

@@ -1,5 +1,5 @@
 /* Content-addressed store on the local file system. See store.h. */
-#include "daemon/store.h"
+#include "daemon/store_files.h"
 #include "runtime/base/io.h"
 
 #include <dirent.h>
@@ -14,10 +14,10 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char *const folders[] = {"", "blobs", "actions", "kernels", "jobs", "quarantine", "work", "tmp"};
+static const char *const folders[] = {"", "blobs", "actions", "kernels", "jobs", "quarantine", "partial", "work", "tmp"};
 enum { NUM_FOLDERS = sizeof(folders) / sizeof(folders[0]) };
 
-static enum lth_code failed(struct lth_diag *diag, const char *place, const char *what)
+enum lth_code lth_store_failed(struct lth_diag *diag, const char *place, const char *what)
 {
 	enum lth_code code = errno == ENOSPC || errno == EDQUOT ? LTH_DISK_FULL
 			     : errno == ENOMEM                  ? LTH_OUT_OF_MEMORY
@@ -31,8 +31,7 @@ char *lth_store_path(const struct lth_store *store, const char *folder, const ch
 	return asprintf(&path, "%s/%s%s%s", store->root, folder, *name ? "/" : "", name) < 0 ? NULL : path;
 }
 
-/* "sha256:HHxxxx" -> ROOT/blobs/HH/HHxxxx */
-static char *blob_path(const struct lth_store *store, const char *digest)
+char *lth_store_blob_path(const struct lth_store *store, const char *digest)
 {
 	char *path;
 	const char *hex = digest + 7;
@@ -68,15 +67,69 @@ static bool make_folder_of(const char *path)
 	return errno == EEXIST;
 }
 
-/* fsync, rename, fsync the folder; takes the temporary away on failure. Closes nothing. */
-static enum lth_code settle(int fd, const char *temporary, const char *path, struct lth_diag *diag)
+enum lth_code lth_store_settle(int fd, const char *temporary, const char *path, struct lth_diag *diag)
 {
 	bool ok = fsync(fd) == 0 && make_folder_of(path) && rename(temporary, path) == 0 && sync_folder_of(path);
 	if (ok)
 		return LTH_OK;
-	enum lth_code code = failed(diag, "store", "cannot write durably");
+	enum lth_code code = lth_store_failed(diag, "store", "cannot write durably");
 	unlink(temporary);
 	return code;
+}
+
+bool lth_store_copy(int from, uint64_t offset, int to, uint64_t to_offset, uint64_t size)
+{
+	off_t in = (off_t)offset, out = (off_t)to_offset;
+	while (size) {
+		ssize_t count = copy_file_range(from, &in, to, &out, size, 0);
+		if (count < 0 && errno == EINTR)
+			continue;
+		if (count == 0)
+			errno = EIO; /* the file ends before it should */
+		if (count <= 0)
+			return false;
+		size -= (uint64_t)count;
+	}
+	return true;
+}
+
+bool lth_store_digest_file(int fd, char out_digest[LTH_DIGEST_TEXT])
+{
+	enum { BLOCK = 1 << 18 };
+	struct lth_sha256 *hash = lth_sha256_create();
+	char *block = malloc(BLOCK);
+	ssize_t count = hash && block ? 1 : -1;
+	for (off_t at = 0; count > 0;) {
+		count = pread(fd, block, BLOCK, at);
+		if (count < 0 && errno == EINTR)
+			count = 1;
+		else if (count > 0)
+			lth_sha256_update(hash, block, (size_t)count), at += count;
+	}
+	if (hash)
+		lth_sha256_finish(&hash, out_digest);
+	free(block);
+	return count == 0;
+}
+
+/* --- what has been hashed since the start */
+static uint64_t digest_bits(const char *digest, size_t first)
+{
+	char part[17];
+	snprintf(part, sizeof(part), "%.16s", digest + 7 + first);
+	return strtoull(part, NULL, 16);
+}
+
+bool lth_store_is_verified(const struct lth_store *store, const char *digest)
+{
+	uint64_t slot = digest_bits(digest, 0) % LTH_VERIFIED_SLOTS;
+	return atomic_load_explicit(&store->verified[slot], memory_order_relaxed) == digest_bits(digest, 16);
+}
+
+void lth_store_note_verified(struct lth_store *store, const char *digest)
+{
+	uint64_t slot = digest_bits(digest, 0) % LTH_VERIFIED_SLOTS;
+	atomic_store_explicit(&store->verified[slot], digest_bits(digest, 16), memory_order_relaxed);
 }
 
 static int temporary_file(struct lth_store *store, char **out_path)
@@ -102,13 +155,13 @@ static enum lth_code write_durably(struct lth_store *store, const char *path, co
 	char *temporary;
 	int fd = path ? temporary_file(store, &temporary) : -1;
 	if (fd < 0)
-		return failed(diag, "store", "cannot create a temporary file");
+		return lth_store_failed(diag, "store", "cannot create a temporary file");
 	enum lth_code code = LTH_OK;
 	if (!lth_write_full(fd, data, size)) {
-		code = failed(diag, "store", "cannot write");
+		code = lth_store_failed(diag, "store", "cannot write");
 		unlink(temporary);
 	} else {
-		code = settle(fd, temporary, path, diag);
+		code = lth_store_settle(fd, temporary, path, diag);
 	}
 	close(fd);
 	free(temporary);
@@ -174,7 +227,7 @@ static enum lth_code take_lock(struct lth_store *store, struct lth_diag *diag)
 	store->lock_fd = path ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
 	free(path);
 	if (store->lock_fd < 0)
-		return failed(diag, store->root, "cannot make the lock");
+		return lth_store_failed(diag, store->root, "cannot make the lock");
 	if (flock(store->lock_fd, LOCK_EX | LOCK_NB) == 0)
 		return LTH_OK;
 	return lth_diag_fail(diag, LTH_BUSY, store->root, "a state folder of its own", "pass another --state-dir",
@@ -185,10 +238,10 @@ enum lth_code lth_store_open(struct lth_store *store, const char *root, struct l
 {
 	*store = (struct lth_store){.lock_fd = -1};
 	if (!make_parents(root) || (mkdir(root, 0700) != 0 && errno != EEXIST))
-		return failed(diag, root, "cannot make the state folder");
+		return lth_store_failed(diag, root, "cannot make the state folder");
 	store->root = realpath(root, NULL);
 	if (!store->root)
-		return failed(diag, root, "cannot use the state folder");
+		return lth_store_failed(diag, root, "cannot use the state folder");
 	enum lth_code code = take_lock(store, diag);
 	if (code != LTH_OK) {
 		lth_store_close(store);
@@ -200,12 +253,13 @@ enum lth_code lth_store_open(struct lth_store *store, const char *root, struct l
 		if (path && temporary)
 			lth_store_remove_tree(path);
 		bool ok = path && (mkdir(path, 0700) == 0 || errno == EEXIST);
-		if (ok && (strcmp(folders[i], "blobs") == 0 || strcmp(folders[i], "kernels") == 0))
+		if (ok && (strcmp(folders[i], "blobs") == 0 || strcmp(folders[i], "kernels") == 0 ||
+			   strcmp(folders[i], "partial") == 0))
 			atomic_fetch_add(&store->bytes, count_bytes(path));
 		free(path);
 		if (!ok) {
 			lth_store_close(store);
-			return failed(diag, root, "cannot make the state folders");
+			return lth_store_failed(diag, root, "cannot make the state folders");
 		}
 	}
 	return LTH_OK;
@@ -226,7 +280,7 @@ enum lth_code lth_spool_begin(struct lth_store *store, struct lth_spool *out_spo
 	spool.hash = lth_sha256_create();
 	spool.fd = spool.hash ? temporary_file(store, &spool.path) : -1;
 	if (spool.fd < 0) {
-		enum lth_code code = failed(diag, "store", "cannot spool a body");
+		enum lth_code code = lth_store_failed(diag, "store", "cannot spool a body");
 		lth_spool_discard(&spool);
 		return code;
 	}
@@ -237,7 +291,7 @@ enum lth_code lth_spool_begin(struct lth_store *store, struct lth_spool *out_spo
 enum lth_code lth_spool_append(struct lth_spool *spool, const void *data, size_t size, struct lth_diag *diag)
 {
 	if (!lth_write_full(spool->fd, data, size))
-		return failed(diag, "store", "cannot spool a body");
+		return lth_store_failed(diag, "store", "cannot spool a body");
 	if (size && !spool->size)
 		spool->head = *(const char *)data;
 	lth_sha256_update(spool->hash, data, size);
@@ -254,16 +308,17 @@ enum lth_code lth_spool_publish(struct lth_store *store, struct lth_spool *spool
 				struct lth_diag *diag)
 {
 	enum lth_code code = LTH_OK;
-	char *path = blob_path(store, digest);
+	char *path = lth_store_blob_path(store, digest);
 	if (!path) {
 		errno = ENOMEM;
-		code = failed(diag, "store", "cannot name a blob");
+		code = lth_store_failed(diag, "store", "cannot name a blob");
 	} else if (!lth_store_has(store, digest)) {
-		code = settle(spool->fd, spool->path, path, diag);
+		code = lth_store_settle(spool->fd, spool->path, path, diag);
 		if (code == LTH_OK) {
 			atomic_fetch_add(&store->bytes, spool->size);
 			free(spool->path); /* the temporary is no more: nothing to unlink */
 			spool->path = NULL;
+			lth_store_note_verified(store, digest);
 		}
 	}
 	free(path);
@@ -288,7 +343,7 @@ void lth_spool_discard(struct lth_spool *spool)
 bool lth_store_has(const struct lth_store *store, const char *digest)
 {
 	struct stat info;
-	char *path = lth_digest_valid(digest) ? blob_path(store, digest) : NULL;
+	char *path = lth_digest_valid(digest) ? lth_store_blob_path(store, digest) : NULL;
 	bool has = path && stat(path, &info) == 0;
 	free(path);
 	return has;
@@ -298,7 +353,7 @@ bool lth_store_use(const struct lth_store *store, const char *digest)
 {
 	enum { STALE_S = 600 };
 	struct stat info;
-	char *path = lth_digest_valid(digest) ? blob_path(store, digest) : NULL;
+	char *path = lth_digest_valid(digest) ? lth_store_blob_path(store, digest) : NULL;
 	bool has = path && stat(path, &info) == 0;
 	if (has && time(NULL) - info.st_mtim.tv_sec > STALE_S)
 		utimensat(AT_FDCWD, path, NULL, 0);
@@ -308,7 +363,7 @@ bool lth_store_use(const struct lth_store *store, const char *digest)
 
 void lth_store_link_blob(const struct lth_store *store, const char *digest, const char *path)
 {
-	char *blob = lth_digest_valid(digest) ? blob_path(store, digest) : NULL;
+	char *blob = lth_digest_valid(digest) ? lth_store_blob_path(store, digest) : NULL;
 	if (blob && link(blob, path) != 0)
 		errno = 0; /* it is there already, or the blob is gone: the digest in the request still names it */
 	free(blob);
@@ -321,21 +376,97 @@ enum lth_code lth_store_put(struct lth_store *store, const void *data, size_t si
 	enum lth_code code = LTH_OK;
 	lth_sha256_text(data, size, digest);
 	if (!lth_store_has(store, digest)) {
-		char *path = blob_path(store, digest);
+		char *path = lth_store_blob_path(store, digest);
 		code = write_durably(store, path, data, size, diag);
 		free(path);
-		if (code == LTH_OK)
+		if (code == LTH_OK) {
 			atomic_fetch_add(&store->bytes, size);
+			lth_store_note_verified(store, digest);
+		}
 	}
 	if (code == LTH_OK)
 		memcpy(out_digest, digest, LTH_DIGEST_TEXT);
 	return code;
 }
 
+/* Copy, begin to write back, hash meanwhile, then make it durable under its name. */
+static enum lth_code put_copy(struct lth_store *store, int fd, uint64_t offset, const void *data, size_t size,
+			      const char *digest, struct lth_diag *diag)
+{
+	char actual[LTH_DIGEST_TEXT], *temporary, *path = lth_store_blob_path(store, digest);
+	int copy = path ? temporary_file(store, &temporary) : -1;
+	enum lth_code code = LTH_OK;
+	if (copy < 0) {
+		code = lth_store_failed(diag, "store", "cannot create a temporary file");
+		free(path);
+		return code;
+	}
+	if (!lth_store_copy(fd, offset, copy, 0, size)) {
+		code = lth_store_failed(diag, "store", "cannot write");
+	} else {
+		sync_file_range(copy, 0, 0, SYNC_FILE_RANGE_WRITE); /* a hint: the fsync below counts */
+		lth_sha256_text(data, size, actual);
+		if (strcmp(actual, digest) != 0)
+			code = lth_diag_fail(diag, LTH_INTERNAL, "store", digest, NULL, "bytes whose digest is %s", actual);
+	}
+	if (code != LTH_OK)
+		unlink(temporary);
+	else
+		code = lth_store_settle(copy, temporary, path, diag);
+	close(copy);
+	free(temporary);
+	free(path);
+	return code;
+}
+
+enum lth_code lth_store_put_range(struct lth_store *store, int fd, uint64_t offset, const void *data, size_t size,
+				  const char *digest, struct lth_diag *diag)
+{
+	char actual[LTH_DIGEST_TEXT];
+	if (!lth_digest_valid(digest))
+		return lth_diag_fail(diag, LTH_INTERNAL, "store", NULL, NULL, "no digest: '%s'", digest);
+	if (!lth_store_has(store, digest)) {
+		enum lth_code code = put_copy(store, fd, offset, data, size, digest, diag);
+		if (code == LTH_OK) {
+			atomic_fetch_add(&store->bytes, size);
+			lth_store_note_verified(store, digest);
+		}
+		return code;
+	}
+	lth_sha256_text(data, size, actual);
+	if (strcmp(actual, digest) == 0)
+		return LTH_OK;
+	return lth_diag_fail(diag, LTH_INTERNAL, "store", digest, NULL, "bytes whose digest is %s", actual);
+}
+
+enum lth_code lth_store_verify(struct lth_store *store, const char *digest, struct lth_diag *diag)
+{
+	uint64_t size;
+	char actual[LTH_DIGEST_TEXT];
+	int fd = lth_store_open_blob(store, digest, &size);
+	if (fd < 0)
+		return lth_diag_fail(diag, LTH_NOT_FOUND, digest, NULL, NULL, "no blob of this digest");
+	enum lth_code code = LTH_OK;
+	if (!lth_store_digest_file(fd, actual)) {
+		code = lth_store_failed(diag, digest, "cannot read");
+	} else if (strcmp(actual, digest) != 0) {
+		char *path = lth_store_blob_path(store, digest);
+		if (path && unlink(path) == 0)
+			atomic_fetch_sub(&store->bytes, size);
+		free(path);
+		code = lth_diag_fail(diag, LTH_NOT_FOUND, digest, NULL, "send the request that made it again",
+				     "a blob whose bytes were damaged on the disk; it has been removed");
+	} else {
+		lth_store_note_verified(store, digest);
+	}
+	close(fd);
+	return code;
+}
+
 int lth_store_open_blob(const struct lth_store *store, const char *digest, uint64_t *out_size)
 {
 	struct stat info;
-	char *path = lth_digest_valid(digest) ? blob_path(store, digest) : NULL;
+	char *path = lth_digest_valid(digest) ? lth_store_blob_path(store, digest) : NULL;
 	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 	free(path);
 	if (fd < 0)
@@ -352,7 +483,7 @@ int lth_store_open_blob(const struct lth_store *store, const char *digest, uint6
 enum lth_code lth_store_read(const struct lth_store *store, const char *digest, size_t limit, char **out_data,
 			     size_t *out_size, struct lth_diag *diag)
 {
-	char *data, actual[LTH_DIGEST_TEXT], *path = lth_digest_valid(digest) ? blob_path(store, digest) : NULL;
+	char *data, actual[LTH_DIGEST_TEXT], *path = lth_digest_valid(digest) ? lth_store_blob_path(store, digest) : NULL;
 	size_t size;
 	if (!path)
 		return lth_diag_fail(diag, LTH_NOT_FOUND, digest, NULL, NULL, "no blob of this name");

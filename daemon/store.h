@@ -15,11 +15,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { LTH_VERIFIED_SLOTS = 1 << 14 };
+
 struct lth_store {
 	char *root;
 	int lock_fd; /* held while the store is open: two daemons in one folder would undo each other's work */
 	atomic_uint_fast64_t bytes;  /* of blobs and kernels */
 	atomic_uint_fast64_t serial; /* of temporary names */
+	/* Blobs whose bytes have been hashed since the store was opened, as 64 bits of their digests: the others are
+	 * verified before their first reply. A blob that lost its slot to another is verified once more. */
+	atomic_uint_fast64_t verified[LTH_VERIFIED_SLOTS];
 };
 
 /* Opens or makes the folders, deletes temporaries and work folders, counts what is there. */
@@ -48,9 +53,28 @@ LTH_MUST_CHECK enum lth_code lth_spool_publish(struct lth_store *store, struct l
 					       struct lth_diag *diag);
 void lth_spool_discard(struct lth_spool *spool); /* accepts an ended one */
 
+/* --- partial.c: uploads that go on where they were cut off. What has arrived of a blob stands in partial/HEX; its bytes
+ * count as the store's and are evicted like a blob's. */
+uint64_t lth_partial_size(const struct lth_store *store, const char *digest); /* 0 when there is none */
+/* Appends the spooled bytes at `offset`, which must be how much is there (or 0: begin anew). Ends the spool. */
+LTH_MUST_CHECK enum lth_code lth_partial_add(struct lth_store *store, struct lth_spool *spool, const char *digest,
+					     uint64_t offset, uint64_t *out_size, struct lth_diag *diag);
+/* Keeps the beginning of an upload that was cut, when it is more than what is there. Ends the spool. */
+void lth_partial_keep(struct lth_store *store, struct lth_spool *spool, const char *digest, uint64_t offset);
+/* Makes the blob of it, durably; bytes of another digest are thrown away. */
+LTH_MUST_CHECK enum lth_code lth_partial_finish(struct lth_store *store, const char *digest, struct lth_diag *diag);
+
 /* --- blobs */
 LTH_MUST_CHECK enum lth_code lth_store_put(struct lth_store *store, const void *data, size_t size,
 					   char out_digest[LTH_DIGEST_TEXT], struct lth_diag *diag);
+/* The same for bytes of a file, given mapped as well, that must have this digest (else LTH_INTERNAL). They are copied inside
+ * the kernel, and on their way to the disk while they are hashed. */
+LTH_MUST_CHECK enum lth_code lth_store_put_range(struct lth_store *store, int fd, uint64_t offset, const void *data,
+						 size_t size, const char *digest, struct lth_diag *diag);
+/* True when the blob's bytes have been hashed since the store was opened. */
+bool lth_store_is_verified(const struct lth_store *store, const char *digest);
+/* Hashes the blob; a damaged one is removed: a hit no more. */
+LTH_MUST_CHECK enum lth_code lth_store_verify(struct lth_store *store, const char *digest, struct lth_diag *diag);
 bool lth_store_has(const struct lth_store *store, const char *digest);
 /* Opens for reading and marks the blob as used; -1 when it is not there. */
 int lth_store_open_blob(const struct lth_store *store, const char *digest, uint64_t *out_size);
