@@ -2,3 +2,4 @@ include bench/plan/local.mk
 include bench/codegen/local.mk
 include bench/kernels/local.mk
 include bench/memory/local.mk
+include bench/http/local.mk

@@ -1,5 +1,6 @@
 include tests/unit/local.mk
 include tests/http/local.mk
+include tests/fault/local.mk
 include tests/fuzz/local.mk
 include tests/golden/local.mk
 include tests/cli/local.mk

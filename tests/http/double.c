@@ -1,8 +1,8 @@
 /* A worker that compiles nothing: the tool of the daemon's tests. It runs the real worker loop; what it "compiles" is a
  * function of its input, and a model `{"do":WHAT,"ms":N}` makes it misbehave, after N milliseconds: crash (SIGSEGV), abort,
- * exit, kill (SIGKILL), eat (memory until none is left), hang, stubborn (the same, deaf to SIGTERM), sleep, fail (a
- * diagnostic), ops (an unsupported operator), probe (the result says what the sandbox lets it do); crash_once crashes at
- * once in any of the first N workers of the pool. */
+ * exit, kill (SIGKILL), eat (memory until none is left), hang, stubborn (the same, deaf to SIGTERM), spin (hang, but
+ * busy), sleep, fail (a diagnostic), ops (an unsupported operator), probe (the result says what the sandbox lets it do);
+ * crash_once crashes at once in any of the first N workers of the pool. A plan takes the same orders as its options. */
 #include "compiler/worker/worker.h"
 #include "runtime/base/io.h"
 #include "runtime/base/sha256.h"
@@ -29,7 +29,7 @@ static const char description[] =
 	"\"set\":true},"
 	"{\"path\":\"required_passes\",\"type\":\"list\",\"singular\":\"required_pass\",\"values_from\":\"passes\","
 	"\"set\":true},"
-	"{\"path\":\"artifacts\",\"type\":\"list\",\"singular\":\"artifact\",\"values\":[\"so\",\"exe\",\"ir\"],"
+	"{\"path\":\"artifacts\",\"type\":\"list\",\"singular\":\"artifact\",\"values\":[\"so\",\"exe\",\"ir\",\"timeline\"],"
 	"\"default\":[\"so\"]},"
 	"{\"path\":\"dims\",\"type\":\"dims\",\"singular\":\"dim\"},"
 	"{\"path\":\"threads\",\"type\":\"int\",\"min\":1,\"max\":256},"
@@ -113,6 +113,9 @@ static enum lth_code misbehave(const struct lth_compile_request *request, const 
 	else if (strcmp(what, "stubborn") == 0)
 		for (signal(SIGTERM, SIG_IGN);;)
 			pause();
+	else if (strcmp(what, "spin") == 0)
+		for (volatile unsigned turns = 0;; turns++)
+			;
 	else if (strcmp(what, "crash_once") == 0) {
 		const char *worker = strstr(request->work_dir, "/work/w"); /* workers are numbered as they start */
 		if (worker && atoi(worker + 7) <= ms)
@@ -191,6 +194,10 @@ static void free_result(struct lth_compile_result *result)
 static enum lth_code plan(const char *bytes, size_t size, bool csv, const json_t *options, json_t **out_document,
 			  struct lth_diag *diag)
 {
+	const struct lth_compile_request request = {.work_dir = ""};
+	enum lth_code code = misbehave(&request, options, NULL, diag);
+	if (code != LTH_OK)
+		return code;
 	if (!csv && (!size || bytes[0] != '{'))
 		return lth_diag_fail(diag, LTH_INVALID_JSON, "line 1, column 1", "an object", NULL, "something else");
 	*out_document = json_pack("{s:i, s:b, s:O?}", "height", (int)size, "csv", csv, "options", options);

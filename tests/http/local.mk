@@ -12,6 +12,7 @@ http_tests = \
 	%D%/chaos \
 	%D%/compile-and-cache \
 	%D%/credentials \
+	%D%/damaged-blobs \
 	%D%/deadlines \
 	%D%/disk-full \
 	%D%/early-requests \
@@ -22,16 +23,21 @@ http_tests = \
 	%D%/joined-requests \
 	%D%/json-bodies \
 	%D%/life \
+	%D%/measure-limits \
 	%D%/openapi-matches-routes \
+	%D%/openapi-statuses \
 	%D%/option-errors \
 	%D%/quarantine \
 	%D%/queue-limits \
 	%D%/real-worker \
 	%D%/refusals \
+	%D%/resumed-uploads \
+	%D%/retention \
 	%D%/slow-and-leaving-clients \
 	%D%/start-errors \
 	%D%/store-survives \
 	%D%/tables-and-health \
+	%D%/timeline \
 	%D%/tls \
 	%D%/unix-socket \
 	%D%/worker-crashes \
