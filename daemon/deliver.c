@@ -36,7 +36,7 @@ void lth_deliver_timeline(struct lth_request *request, const struct lth_answer *
 		lth_reply_header(request, "X-Content-Type-Options", "nosniff");
 		return;
 	}
-	lth_diag_fail(&diag, LTH_NOT_FOUND, "timeline.svg", "a compile with artifact=timeline",
+	lth_diag_fail(&diag, LTH_NOT_FOUND, "timeline.svg", "a compile with MemoryPlan on, or with artifact=timeline",
 		      "ask for it: POST /v1/compile?artifact=so&artifact=timeline", "a result without a timeline");
 	lth_reply_problem(request, &diag, NULL);
 }

@@ -72,11 +72,12 @@ enum lth_code lth_partial_add(struct lth_store *store, struct lth_spool *spool, 
 {
 	uint64_t size = 0;
 	char *path = partial_path(store, digest);
-	int fd = path ? open_locked(path, offset ? 0 : O_CREAT, &size, diag) : -1;
+	enum lth_code spilt = lth_spool_spill(spool, diag);
+	int fd = path && spilt == LTH_OK ? open_locked(path, offset ? 0 : O_CREAT, &size, diag) : -1;
 	enum lth_code code = fd >= 0 ? append(store, spool, fd, offset, size, out_size, diag) : diag->code;
 	if (!path)
 		code = lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "upload", NULL, NULL, "no memory for its name");
-	else if (fd < 0 && code == LTH_IO_ERROR && offset) { /* there is none to go on with */
+	else if (fd < 0 && spilt == LTH_OK && code == LTH_IO_ERROR && offset) { /* there is none to go on with */
 		*diag = (struct lth_diag){0};
 		code = lth_diag_fail(diag, LTH_BAD_RANGE, "Content-Range", "bytes 0-", "begin the upload anew",
 				     "bytes %llu-, of which nothing has arrived", (unsigned long long)offset);

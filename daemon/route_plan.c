@@ -1,6 +1,7 @@
 /* POST /v1/plan and /v1/plan/check: the body goes to a worker as it came; the planner there parses it. */
 #include "daemon/negotiate.h"
 #include "daemon/server.h"
+#include "runtime/base/wire.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -93,7 +94,15 @@ static void submit(struct lth_request *request, enum lth_job_kind kind)
 		keep_body(request, &spec);
 		return;
 	}
-	spec.payload_fd = dup(request->spool.fd);
+	spec.payload_fd = request->spool.fd >= 0 ? dup(request->spool.fd)
+						 : lth_wire_memfd("lathe-plan", request->spool.memory.data,
+								  request->spool.memory.size);
+	if (spec.payload_fd < 0) {
+		lth_diag_fail(&diag, LTH_OUT_OF_MEMORY, "plan", NULL, NULL, "no descriptor for its body");
+		lth_reply_problem(request, &diag, NULL);
+		json_decref(spec.options);
+		return;
+	}
 	lth_spool_discard(&request->spool);
 	lth_deliver_submit(request, &spec);
 }

@@ -170,12 +170,12 @@ static void name_as_blob(struct lth_request *request);
 
 void lth_blob_keep_cut(struct lth_request *request)
 {
-	enum { WORTHWHILE_BYTES = 64 << 10 };
 	uint64_t first = 0, last, total;
 	const char *range = lth_request_header(request, "Content-Range");
 	if (strncmp(request->route->path, "/cas/", 5) == 0)
 		name_as_blob(request);
-	if (request->spool.fd < 0 || request->spool.size < WORTHWHILE_BYTES || !lth_digest_valid(request->argument) ||
+	/* fewer than that are sent again as fast */
+	if (request->spool.fd < 0 || request->spool.size <= LTH_SPOOL_MEMORY || !lth_digest_valid(request->argument) ||
 	    (range && !lth_content_range_parse(range, &first, &last, &total)))
 		return;
 	struct cut *cut = calloc(1, sizeof(*cut));

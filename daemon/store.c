@@ -276,24 +276,42 @@ void lth_store_close(struct lth_store *store)
 /* --- spool */
 enum lth_code lth_spool_begin(struct lth_store *store, struct lth_spool *out_spool, struct lth_diag *diag)
 {
-	struct lth_spool spool = {.fd = -1};
-	spool.hash = lth_sha256_create();
-	spool.fd = spool.hash ? temporary_file(store, &spool.path) : -1;
-	if (spool.fd < 0) {
-		enum lth_code code = lth_store_failed(diag, "store", "cannot spool a body");
-		lth_spool_discard(&spool);
-		return code;
-	}
+	struct lth_spool spool = {.store = store, .fd = -1, .hash = lth_sha256_create()};
+	if (!spool.hash)
+		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "store", NULL, NULL, "no memory for a body");
 	*out_spool = spool;
+	return LTH_OK;
+}
+
+enum lth_code lth_spool_spill(struct lth_spool *spool, struct lth_diag *diag)
+{
+	if (spool->fd >= 0)
+		return LTH_OK;
+	int fd = temporary_file(spool->store, &spool->path);
+	if (fd < 0)
+		return lth_store_failed(diag, "store", "cannot spool a body");
+	spool->fd = fd;
+	if (!lth_write_full(fd, spool->memory.data, spool->memory.size))
+		return lth_store_failed(diag, "store", "cannot spool a body");
+	lth_buf_free(&spool->memory);
 	return LTH_OK;
 }
 
 enum lth_code lth_spool_append(struct lth_spool *spool, const void *data, size_t size, struct lth_diag *diag)
 {
-	if (!lth_write_full(spool->fd, data, size))
-		return lth_store_failed(diag, "store", "cannot spool a body");
 	if (size && !spool->size)
 		spool->head = *(const char *)data;
+	if (spool->fd < 0 && size <= LTH_SPOOL_MEMORY - spool->memory.size) {
+		lth_buf_append(&spool->memory, data, size);
+		if (!lth_buf_ok(&spool->memory))
+			return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "store", NULL, NULL, "no memory for a body");
+	} else {
+		enum lth_code code = lth_spool_spill(spool, diag);
+		if (code != LTH_OK)
+			return code;
+		if (!lth_write_full(spool->fd, data, size))
+			return lth_store_failed(diag, "store", "cannot spool a body");
+	}
 	lth_sha256_update(spool->hash, data, size);
 	spool->size += size;
 	return LTH_OK;
@@ -302,6 +320,19 @@ enum lth_code lth_spool_append(struct lth_spool *spool, const void *data, size_t
 void lth_spool_digest(struct lth_spool *spool, char out_digest[LTH_DIGEST_TEXT])
 {
 	lth_sha256_finish(&spool->hash, out_digest);
+}
+
+/* The spooled bytes under their name, durably. */
+static enum lth_code publish_spooled(struct lth_store *store, struct lth_spool *spool, const char *path, struct lth_diag *diag)
+{
+	if (spool->fd < 0)
+		return write_durably(store, path, spool->memory.data, spool->memory.size, diag);
+	enum lth_code code = lth_store_settle(spool->fd, spool->path, path, diag);
+	if (code == LTH_OK) {
+		free(spool->path); /* the temporary is no more: nothing to unlink */
+		spool->path = NULL;
+	}
+	return code;
 }
 
 enum lth_code lth_spool_publish(struct lth_store *store, struct lth_spool *spool, const char *digest,
@@ -313,11 +344,9 @@ enum lth_code lth_spool_publish(struct lth_store *store, struct lth_spool *spool
 		errno = ENOMEM;
 		code = lth_store_failed(diag, "store", "cannot name a blob");
 	} else if (!lth_store_has(store, digest)) {
-		code = lth_store_settle(spool->fd, spool->path, path, diag);
+		code = publish_spooled(store, spool, path, diag);
 		if (code == LTH_OK) {
 			atomic_fetch_add(&store->bytes, spool->size);
-			free(spool->path); /* the temporary is no more: nothing to unlink */
-			spool->path = NULL;
 			lth_store_note_verified(store, digest);
 		}
 	}
@@ -336,6 +365,7 @@ void lth_spool_discard(struct lth_spool *spool)
 		close(spool->fd);
 	if (spool->hash)
 		lth_sha256_finish(&spool->hash, ignored);
+	lth_buf_free(&spool->memory);
 	*spool = (struct lth_spool){.fd = -1};
 }
 

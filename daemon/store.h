@@ -7,6 +7,7 @@
 #ifndef LTH_DAEMON_STORE_H
 #define LTH_DAEMON_STORE_H
 
+#include "runtime/base/buf.h"
 #include "runtime/base/diag.h"
 #include "runtime/base/sha256.h"
 
@@ -34,10 +35,14 @@ void lth_store_close(struct lth_store *store);
 /* A path inside the store, malloc'ed; NULL when out of memory. */
 char *lth_store_path(const struct lth_store *store, const char *folder, const char *name);
 
-/* --- spool: bytes that arrive and whose digest is not known yet */
+/* --- spool: bytes that arrive and whose digest is not known yet. Few stay in memory: most requests are answered from
+ * the cache, and touch no file for it. */
+enum { LTH_SPOOL_MEMORY = 64 << 10 };
 struct lth_spool {
-	int fd; /* -1 when not open */
+	struct lth_store *store; /* NULL when not begun, or ended */
+	int fd;                  /* -1: the bytes are in memory */
 	char *path;
+	struct lth_buf memory;
 	struct lth_sha256 *hash;
 	uint64_t size;
 	char head; /* the first byte, once size is not 0 */
@@ -46,6 +51,8 @@ LTH_MUST_CHECK enum lth_code lth_spool_begin(struct lth_store *store, struct lth
 					     struct lth_diag *diag);
 LTH_MUST_CHECK enum lth_code lth_spool_append(struct lth_spool *spool, const void *data, size_t size,
 					      struct lth_diag *diag);
+/* Moves the bytes into a file (fd) if they are in memory. */
+LTH_MUST_CHECK enum lth_code lth_spool_spill(struct lth_spool *spool, struct lth_diag *diag);
 /* The digest of what has arrived; nothing can be appended any more. */
 void lth_spool_digest(struct lth_spool *spool, char out_digest[LTH_DIGEST_TEXT]);
 /* Makes the spooled bytes the blob of this digest, durably; a blob that exists already is kept. Ends the spool. */
