@@ -81,6 +81,76 @@ static uint32_t vector_bit(const struct lth_emitter *emitter)
 
 static lth_lv emit(struct lth_emitter *emitter, lth_sx x, int mode);
 
+/* The address as a vector, and what stands there. */
+static lth_lv emit_gather(struct lth_emitter *emitter, const struct lth_sx_node *node)
+{
+	lth_lv index = emit(emitter, node->operands[0], 1);
+	if (lth_loop_get(emitter->fn, index)->lanes == 1)
+		index = lth_loop_splat(emitter->fn, index, emitter->lanes);
+	return lth_loop_gather(emitter->fn, lth_loop_pointer(emitter->fn, node->id), index, node->memory,
+			       emitter->mask);
+}
+
+/* An address that moves by at most one element a lane, but not evenly (clamped, wrapped): most vectors are contiguous, as
+ * the first and the last lane tell. */
+static lth_lv emit_mostly_contiguous(struct lth_emitter *emitter, const struct lth_sx_node *node)
+{
+	struct lth_loop_fn *fn = emitter->fn;
+	lth_sx moved[LTH_MAX_AXES];
+	int64_t way = (int64_t)emitter->lanes - 1;
+	memset(moved, 0xff, sizeof(moved));
+	moved[emitter->vector_axis] = lth_sx_op2(emitter->pool, LTH_SCALAR_ADD,
+						 lth_sx_axis(emitter->pool, emitter->vector_axis),
+						 lth_sx_int(emitter->pool, way));
+	lth_lv first = emit(emitter, node->operands[0], 0), fast, slow, result;
+	lth_lv last = emit(emitter, lth_sx_substitute(emitter->pool, node->operands[0], moved, LTH_MAX_AXES), 0);
+	lth_lv step = lth_loop_op2(fn, LTH_SCALAR_SUB, last, first);
+	lth_loop_if(fn, lth_loop_op2(fn, LTH_SCALAR_EQ, step, lth_loop_i64(fn, way)));
+	fast = lth_loop_load(fn, lth_loop_offset(fn, lth_loop_pointer(fn, node->id), first, node->memory), node->memory,
+			     emitter->lanes, emitter->mask);
+	lth_loop_else(fn, &fast, 1);
+	uint32_t mark = lth_emitter_open(emitter);
+	slow = emit_gather(emitter, node);
+	lth_emitter_close(emitter, mark);
+	lth_loop_end_if(fn, &slow, 1, &result);
+	return result;
+}
+
+/* An address that stands still for `*out_times` places of the vector axis and then moves by one element. */
+static bool repeats(struct lth_emitter *emitter, lth_sx address, unsigned *out_times)
+{
+	struct lth_sx_pool *pool = emitter->pool;
+	const struct lth_sx_node node = *lth_sx_get(pool, address);
+	uint32_t bit = vector_bit(emitter);
+	int64_t times;
+	if (node.kind != LTH_SX_OP || !emitter->aligned || emitter->mask != LTH_LV_NONE)
+		return false;
+	lth_sx a = node.operands[0], b = node.operands[1];
+	if (node.op == LTH_SCALAR_ADD) {
+		bool left = lth_sx_get(pool, a)->axes & bit, right = lth_sx_get(pool, b)->axes & bit;
+		return left != right && repeats(emitter, left ? a : b, out_times);
+	}
+	if (node.op != LTH_SCALAR_FLOORDIV || a != lth_sx_axis(pool, emitter->vector_axis) ||
+	    !lth_sx_is_int(pool, b, &times) || times < 2 || emitter->lanes % times != 0)
+		return false;
+	*out_times = (unsigned)times;
+	return true;
+}
+
+static lth_lv emit_repeated(struct lth_emitter *emitter, const struct lth_sx_node *node, unsigned times)
+{
+	struct lth_loop_fn *fn = emitter->fn;
+	uint32_t from[LTH_MAX_LANES];
+	lth_lv at = lth_loop_offset(fn, lth_loop_pointer(fn, node->id), emit(emitter, node->operands[0], 0), node->memory);
+	unsigned count = emitter->lanes / times;
+	lth_lv few = lth_loop_load(fn, at, node->memory, count, LTH_LV_NONE);
+	if (count == 1)
+		return lth_loop_splat(fn, few, emitter->lanes);
+	for (unsigned i = 0; i < emitter->lanes; i++)
+		from[i] = i / times;
+	return lth_loop_shuffle(fn, few, few, from, emitter->lanes);
+}
+
 static lth_lv emit_load(struct lth_emitter *emitter, const struct lth_sx_node *node, int mode)
 {
 	struct lth_loop_fn *fn = emitter->fn;
@@ -100,10 +170,12 @@ static lth_lv emit_load(struct lth_emitter *emitter, const struct lth_sx_node *n
 		lanes = lth_loop_op2(fn, LTH_SCALAR_MUL, lanes, emit(emitter, stride, 0));
 		return lth_loop_gather(fn, at, lanes, node->memory, emitter->mask);
 	}
-	lth_lv index = emit(emitter, node->operands[0], 1);
-	if (lth_loop_get(fn, index)->lanes == 1)
-		index = lth_loop_splat(fn, index, emitter->lanes);
-	return lth_loop_gather(fn, pointer, index, node->memory, emitter->mask);
+	unsigned times;
+	if (repeats(emitter, node->operands[0], &times))
+		return emit_repeated(emitter, node, times);
+	return lth_sx_steps(emitter->pool, node->operands[0], emitter->vector_axis)
+		       ? emit_mostly_contiguous(emitter, node)
+		       : emit_gather(emitter, node);
 }
 
 /* An index read from data: in range, or the kernel fails and 0 stands in. */
@@ -120,10 +192,38 @@ static lth_lv emit_check(struct lth_emitter *emitter, const struct lth_sx_node *
 	return lth_loop_op3(fn, LTH_SCALAR_SELECT, bad, zero, index);
 }
 
+/* Indices along the vector axis against a bound that is the same for all lanes: the lanes below a count. */
+static bool emit_bound(struct lth_emitter *emitter, const struct lth_sx_node *node, lth_lv *out)
+{
+	struct lth_loop_fn *fn = emitter->fn;
+	struct lth_sx_pool *pool = emitter->pool;
+	lth_sx stride;
+	int64_t step;
+	if ((node->op != LTH_SCALAR_LT && node->op != LTH_SCALAR_LE) || emitter->lanes == 1 ||
+	    lth_sx_get(pool, node->operands[0])->dtype != LTH_DTYPE_I64)
+		return false;
+	bool right = lth_sx_get(pool, node->operands[1])->axes & vector_bit(emitter);
+	lth_sx index = node->operands[right], bound = node->operands[!right];
+	if ((lth_sx_get(pool, bound)->axes & vector_bit(emitter)) || lth_sx_get(pool, bound)->has_stage ||
+	    lth_sx_get(pool, index)->has_stage ||
+	    !(lth_sx_get(pool, index)->axes & vector_bit(emitter)) ||
+	    !lth_sx_stride(pool, index, emitter->vector_axis, &stride) || !lth_sx_is_int(pool, stride, &step) || step != 1)
+		return false;
+	lth_lv count = lth_loop_op2(fn, LTH_SCALAR_SUB, emit(emitter, bound, 0), emit(emitter, index, 0));
+	if ((node->op == LTH_SCALAR_LE) != right)
+		count = lth_loop_op2(fn, LTH_SCALAR_ADD, count, lth_loop_i64(fn, 1));
+	*out = lth_loop_mask(fn, count, emitter->lanes);
+	if (right)
+		*out = lth_loop_op1(fn, LTH_SCALAR_NOT, *out);
+	return true;
+}
+
 static lth_lv emit_op(struct lth_emitter *emitter, const struct lth_sx_node *node, int mode)
 {
 	struct lth_loop_fn *fn = emitter->fn;
-	lth_lv operands[3] = {LTH_LV_NONE, LTH_LV_NONE, LTH_LV_NONE};
+	lth_lv operands[3] = {LTH_LV_NONE, LTH_LV_NONE, LTH_LV_NONE}, bound;
+	if (mode == 1 && emit_bound(emitter, node, &bound))
+		return bound;
 	for (int k = 0; k < 3; k++)
 		if (node->operands[k] != LTH_SX_NONE)
 			operands[k] = emit(emitter, node->operands[k], mode);
@@ -282,6 +382,7 @@ void lth_emit_vector_loop(struct lth_emitter *emitter, uint32_t axis, lth_dim ex
 	emitter->vector_axis = lanes > 1 ? axis : LTH_NONE;
 	emitter->lanes = lanes;
 	emitter->mask = LTH_LV_NONE;
+	emitter->aligned = true;
 	if (!constant || fixed >= (int64_t)lanes) {
 		uint32_t mark = lth_emitter_open(emitter);
 		lth_lv index = lth_loop_for(fn, low, middle, (int64_t)lanes, NULL, 0, NULL);
@@ -304,4 +405,5 @@ void lth_emit_vector_loop(struct lth_emitter *emitter, uint32_t axis, lth_dim ex
 	}
 	emitter->vector_axis = LTH_NONE;
 	emitter->lanes = 1;
+	emitter->aligned = false;
 }

@@ -83,12 +83,17 @@ enum lth_dtype lth_compute_dtype(enum lth_dtype memory);
 /* How an index expression moves with an axis: true and *out_stride (an expression without that axis) when it is affine
  * in the axis, i.e. x(axis + 1) - x(axis) is constant along it. */
 bool lth_sx_stride(struct lth_sx_pool *pool, lth_sx x, uint32_t axis, lth_sx *out_stride);
+/* Does an index expression never grow by more than one from one place of the axis to the next (clamped, wrapped and
+ * mirrored indices)? Where it grows by n over n steps it is then contiguous there. */
+bool lth_sx_steps(struct lth_sx_pool *pool, lth_sx x, uint32_t axis);
 bool lth_sx_is_int(const struct lth_sx_pool *pool, lth_sx x, int64_t *out_value);
 /* Bounds over the axes' extents: true when x >= 0 everywhere / *out_max (inclusive) when an upper bound is known. */
 bool lth_sx_nonnegative(struct lth_sx_pool *pool, lth_sx x);
 bool lth_sx_max(struct lth_sx_pool *pool, lth_sx x, lth_dim *out_max);
 /* x with axis k replaced by replacement[k] (LTH_SX_NONE: kept), for k < count. */
 lth_sx lth_sx_substitute(struct lth_sx_pool *pool, lth_sx x, const lth_sx *replacement, uint32_t count);
+/* x with every occurrence of the expression `from` replaced by `to`. */
+lth_sx lth_sx_replace(struct lth_sx_pool *pool, lth_sx x, lth_sx from, lth_sx to);
 void lth_sx_print(const struct lth_sx_pool *pool, lth_sx x, struct lth_buf *out);
 
 #endif

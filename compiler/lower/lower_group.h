@@ -53,6 +53,7 @@ struct lth_emitter {
 	uint32_t bound;            /* bit k: axis k has a value */
 	uint32_t vector_axis;      /* LTH_NONE: none */
 	unsigned lanes;            /* 1 without a vector axis */
+	bool aligned;              /* the vector axis' first lane is a multiple of `lanes` */
 	lth_lv mask;               /* of the vector axis' lanes, or LTH_LV_NONE: all */
 	lth_lv stages[LTH_MAX_STAGES];
 	uint32_t num_stages;       /* stages that have a value */

@@ -23,6 +23,10 @@ struct reduce {
 	uint32_t num_outputs;
 	uint32_t operands[LTH_MAX_ROOTS / 2];
 	bool once[LTH_MAX_ROOTS / 2]; /* the output is written once a row */
+	/* The element needs the terms of stage `kept` again (Softmax): they are stored to output 0 where the stage makes
+	 * them, at `kept_address`, and read back. LTH_NONE: none. */
+	uint32_t kept;
+	lth_sx kept_address;
 	bool vector_rows;
 	unsigned lanes, element_lanes;
 };
@@ -96,6 +100,8 @@ static lth_lv place(struct reduce *reduce)
 		flat = lth_loop_op2(fn, LTH_SCALAR_MUL, flat, lth_lower_dim(reduce->lower, reduce->terms.extents[i]));
 		flat = lth_loop_op2(fn, LTH_SCALAR_ADD, flat, reduce->emitter.axes[reduce->terms.axes[i]]);
 	}
+	if (!reduce->vector_rows && reduce->emitter.lanes > 1)
+		return lth_loop_ramp(fn, flat, reduce->emitter.lanes);
 	return flat;
 }
 
@@ -106,6 +112,8 @@ static void combine(struct accumulators *acc, unsigned slot, lth_lv mask)
 	struct lth_loop_fn *fn = reduce->lower->fn;
 	lth_lv *state = &acc->state[slot * acc->width];
 	lth_lv term = lth_emit(&reduce->emitter, reduce->roots[acc->stage].x);
+	if (acc->stage == reduce->kept)
+		lth_emit_store(&reduce->emitter, reduce->operands[0], acc->dtype, reduce->kept_address, term);
 	if (!is_arg(acc->combiner)) {
 		if (mask != LTH_LV_NONE)
 			term = lth_loop_op3(fn, LTH_SCALAR_SELECT, mask, term,
@@ -124,6 +132,8 @@ static void combine(struct accumulators *acc, unsigned slot, lth_lv mask)
 							lth_loop_op1(fn, LTH_SCALAR_ISNAN, state[0])));
 		better = lth_loop_op2(fn, LTH_SCALAR_OR, better, nan);
 	}
+	if (mask != LTH_LV_NONE)
+		better = lth_loop_op2(fn, LTH_SCALAR_AND, better, mask);
 	state[0] = lth_loop_op3(fn, LTH_SCALAR_SELECT, better, term, state[0]);
 	state[1] = lth_loop_op3(fn, LTH_SCALAR_SELECT, better, place(reduce), state[1]);
 }
@@ -216,6 +226,25 @@ static void term_loops(struct accumulators *acc, uint32_t depth, unsigned slots)
 		term_tail(acc, axis, whole, left);
 }
 
+/* The place of the best lane of a finished ARG accumulator: of equal lanes the first place or the last. */
+static lth_lv best_place(struct accumulators *acc)
+{
+	struct lth_loop_fn *fn = acc->reduce->lower->fn;
+	bool last = acc->combiner == LTH_COMBINE_ARGMIN_LAST || acc->combiner == LTH_COMBINE_ARGMAX_LAST;
+	enum lth_scalar_op op = takes_least(acc->combiner) ? LTH_SCALAR_MIN : LTH_SCALAR_MAX;
+	lth_lv value = acc->state[0], chosen, nan = LTH_LV_NONE;
+	if (is_float(acc->dtype)) {
+		nan = lth_loop_op1(fn, LTH_SCALAR_ISNAN, value);
+		value = lth_loop_op3(fn, LTH_SCALAR_SELECT, nan, lth_combine_neutral(fn, acc->combiner, acc->dtype), value);
+	}
+	chosen = lth_loop_op2(fn, LTH_SCALAR_EQ, value, lth_loop_reduce(fn, op, value));
+	if (nan != LTH_LV_NONE)
+		chosen = lth_loop_op3(fn, LTH_SCALAR_SELECT, lth_loop_reduce(fn, LTH_SCALAR_OR, nan), nan, chosen);
+	lth_lv outside = lth_loop_i64(fn, last ? -1 : INT64_MAX);
+	lth_lv places = lth_loop_op3(fn, LTH_SCALAR_SELECT, chosen, acc->state[1], outside);
+	return lth_loop_reduce(fn, last ? LTH_SCALAR_MAX : LTH_SCALAR_MIN, places);
+}
+
 static void run_stage(struct reduce *reduce, uint32_t stage)
 {
 	struct lth_emitter *emitter = &reduce->emitter;
@@ -226,7 +255,7 @@ static void run_stage(struct reduce *reduce, uint32_t stage)
 				   .dtype = reduce->form.stages[stage].dtype};
 	acc.width = is_arg(acc.combiner) ? 2 : 1;
 	if (!reduce->vector_rows) {
-		emitter->lanes = is_arg(acc.combiner) ? 1 : reduce->lanes;
+		emitter->lanes = reduce->lanes;
 		emitter->vector_axis = emitter->lanes > 1 ? reduce->terms.axes[reduce->terms.num_axes - 1] : LTH_NONE;
 	}
 	unsigned lanes = emitter->lanes;
@@ -250,7 +279,7 @@ static void run_stage(struct reduce *reduce, uint32_t stage)
 	for (unsigned slot = 1; slot < slots; slot++)
 		result = lth_loop_op2(fn, op, result, acc.state[slot * acc.width]);
 	if (!reduce->vector_rows && lanes > 1)
-		result = lth_loop_reduce(fn, op, result);
+		result = is_arg(acc.combiner) ? best_place(&acc) : lth_loop_reduce(fn, op, result);
 	if (!reduce->vector_rows) {
 		emitter->lanes = 1;
 		emitter->vector_axis = LTH_NONE;
@@ -431,6 +460,53 @@ static void build_roots(struct reduce *reduce, const struct lth_value *shape)
 		reduce->operands[k] = lth_lower_operand(lower, lower->group->outputs[k], true);
 }
 
+/* Does x compute a function that is dear enough to be stored rather than computed twice? */
+static bool is_dear(const struct lth_sx_pool *pool, lth_sx x)
+{
+	const struct lth_sx_node *node = lth_sx_get(pool, x);
+	if (node->kind != LTH_SX_OP || node->dtype == LTH_DTYPE_I64)
+		return false;
+	if (node->op >= LTH_SCALAR_EXP && node->op < LTH_NUM_SCALARS)
+		return true;
+	for (unsigned k = 0; k < lth_scalar_arity(node->op); k++)
+		if (is_dear(pool, node->operands[k]))
+			return true;
+	return false;
+}
+
+/* Looks for a stage whose terms the only output's element repeats, along the one axis that both run over. */
+static void plan_kept(struct reduce *reduce)
+{
+	struct lth_lower *lower = reduce->lower;
+	struct lth_sx_pool *pool = lower->pool;
+	uint32_t stages = reduce->form.num_stages;
+	struct lth_root *value = &reduce->roots[stages];
+	if (reduce->num_outputs != 1 || reduce->once[0] || reduce->form.num_axes != 1 || reduce->terms.num_axes != 1 ||
+	    reduce->elements.num_axes != 1 || reduce->elements.extents[0] != reduce->terms.extents[0])
+		return;
+	enum lth_dtype memory = lower->graph->values[lower->group->outputs[0]].type.dtype;
+	uint32_t term_axis = reduce->terms.axes[0], element_axis = reduce->elements.axes[0];
+	lth_sx to_element[LTH_MAX_AXES], to_term[LTH_MAX_AXES];
+	memset(to_element, 0xff, sizeof(to_element));
+	memset(to_term, 0xff, sizeof(to_term));
+	to_element[term_axis] = lth_sx_axis(pool, element_axis);
+	to_term[element_axis] = lth_sx_axis(pool, term_axis);
+	for (uint32_t stage = stages; stage-- > 0;) {
+		if (reduce->form.stages[stage].dtype != memory || !is_float(memory) ||
+		    !is_dear(pool, reduce->roots[stage].x))
+			continue;
+		lth_sx term = lth_sx_substitute(pool, reduce->roots[stage].x, to_element, LTH_MAX_AXES);
+		lth_sx again = lth_sx_load(pool, reduce->operands[0], memory, value[1].x);
+		lth_sx replaced = lth_sx_replace(pool, value->x, term, again);
+		if (replaced == value->x || replaced == LTH_SX_NONE)
+			continue;
+		value->x = replaced;
+		reduce->kept = stage;
+		value[2] = (struct lth_root){lth_sx_substitute(pool, value[1].x, to_term, LTH_MAX_AXES), true};
+		return;
+	}
+}
+
 /* Along which axis vectors run. */
 static void choose_vectors(struct reduce *reduce)
 {
@@ -501,9 +577,9 @@ static void emit_rows(struct reduce *reduce, struct lth_kernel_spec *out)
 
 enum lth_code lth_lower_reduction(struct lth_lower *lower, const struct lth_node *anchor, struct lth_kernel_spec *out)
 {
-	struct reduce reduce = {.lower = lower, .anchor = anchor};
+	struct reduce reduce = {.lower = lower, .anchor = anchor, .kept = LTH_NONE};
 	const struct lth_op_impl *impl = anchor->op->impl;
-	if (lower->group->num_outputs * 2 + LTH_MAX_STAGES > LTH_MAX_ROOTS)
+	if (lower->group->num_outputs * 2 + LTH_MAX_STAGES + 1 > LTH_MAX_ROOTS)
 		return lth_lower_fail(lower, LTH_LIMIT_EXCEEDED, anchor, "a group with too many outputs");
 	enum lth_code code = impl->reduction(lower, anchor, &reduce.form, lower->diag);
 	if (code != LTH_OK)
@@ -522,7 +598,9 @@ enum lth_code lth_lower_reduction(struct lth_lower *lower, const struct lth_node
 	if (lower->code != LTH_OK || !lth_arena_ok(lower->arena))
 		return lower->code;
 	uint32_t stages = reduce.form.num_stages, all = stages + 2 * reduce.num_outputs;
-	lth_nest_merge(lower, &reduce.rows, reduce.roots, all);
+	plan_kept(&reduce);
+	lth_nest_merge(lower, &reduce.rows, reduce.roots, all + (reduce.kept != LTH_NONE));
+	reduce.kept_address = reduce.kept != LTH_NONE ? reduce.roots[all].x : LTH_SX_NONE;
 	lth_nest_merge(lower, &reduce.terms, reduce.roots, stages);
 	lth_nest_merge(lower, &reduce.elements, reduce.roots + stages, 2 * reduce.num_outputs);
 	choose_vectors(&reduce);

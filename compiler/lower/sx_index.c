@@ -368,6 +368,63 @@ bool lth_sx_stride(struct lth_sx_pool *pool, lth_sx x, uint32_t axis, lth_sx *ou
 	return true;
 }
 
+/* By how much x grows at least and at most from one place of the axis to the next. */
+struct growth {
+	int64_t low, high;
+};
+
+enum { ANY = 1 << 20 }; /* this or more: no bound */
+
+static int64_t bounded_sum(int64_t a, int64_t b)
+{
+	int64_t sum = a + b;
+	return a <= -ANY || b <= -ANY || sum < -ANY ? -ANY : a >= ANY || b >= ANY || sum > ANY ? ANY : sum;
+}
+
+static struct growth growth_of(struct lth_sx_pool *pool, lth_sx x, uint32_t axis)
+{
+	const struct growth none = {0, 0}, unknown = {-ANY, ANY};
+	const struct lth_sx_node node = pool->nodes[x];
+	if (!(node.axes & (1u << axis)))
+		return none;
+	if (node.kind == LTH_SX_AXIS)
+		return (struct growth){1, 1};
+	if (node.kind != LTH_SX_OP)
+		return unknown;
+	struct growth a = growth_of(pool, node.operands[0], axis), b = none;
+	if (node.operands[1] != LTH_SX_NONE)
+		b = growth_of(pool, node.operands[1], axis);
+	int64_t factor, low, high;
+	switch (node.op) {
+	case LTH_SCALAR_ADD:
+		return (struct growth){bounded_sum(a.low, b.low), bounded_sum(a.high, b.high)};
+	case LTH_SCALAR_SUB:
+		return (struct growth){bounded_sum(a.low, -b.high), bounded_sum(a.high, -b.low)};
+	case LTH_SCALAR_MUL:
+		if (!lth_sx_is_int(pool, node.operands[1], &factor) || factor < -1 || factor > 1)
+			return unknown;
+		return factor < 0 ? (struct growth){-a.high, -a.low} : factor ? a : none;
+	case LTH_SCALAR_MIN:
+	case LTH_SCALAR_MAX:
+		return (struct growth){a.low < b.low ? a.low : b.low, a.high > b.high ? a.high : b.high};
+	case LTH_SCALAR_MOD:
+	case LTH_SCALAR_FLOORDIV:
+		if (as_dim(pool, node.operands[1]) == LTH_DIM_NONE || a.low < 0 || a.high > 1)
+			return unknown;
+		lth_dim_range(pool->dims, as_dim(pool, node.operands[1]), &low, &high);
+		if (low < 1)
+			return unknown;
+		return node.op == LTH_SCALAR_MOD ? (struct growth){-ANY, 1} : (struct growth){0, 1};
+	default:
+		return unknown;
+	}
+}
+
+bool lth_sx_steps(struct lth_sx_pool *pool, lth_sx x, uint32_t axis)
+{
+	return growth_of(pool, x, axis).high <= 1;
+}
+
 struct substitution {
 	struct lth_sx_pool *pool;
 	const lth_sx *replacement;
@@ -412,6 +469,14 @@ static lth_sx substitute(struct substitution *s, lth_sx x)
 	return out;
 }
 
+static bool begin_substitution(struct substitution *s)
+{
+	s->memo = lth_arena_array(s->pool->arena, s->memo_size, sizeof(*s->memo));
+	if (s->memo)
+		memset(s->memo, 0xff, s->memo_size * sizeof(*s->memo));
+	return s->memo != NULL;
+}
+
 lth_sx lth_sx_substitute(struct lth_sx_pool *pool, lth_sx x, const lth_sx *replacement, uint32_t count)
 {
 	struct substitution s = {.pool = pool, .replacement = replacement, .count = count, .memo_size = pool->num_nodes};
@@ -419,9 +484,19 @@ lth_sx lth_sx_substitute(struct lth_sx_pool *pool, lth_sx x, const lth_sx *repla
 	for (uint32_t k = 0; k < count; k++)
 		if (replacement[k] != LTH_SX_NONE)
 			s.mask |= 1u << k;
-	s.memo = lth_arena_array(pool->arena, s.memo_size, sizeof(*s.memo));
-	if (!s.memo)
-		return LTH_SX_NONE;
-	memset(s.memo, 0xff, s.memo_size * sizeof(*s.memo));
+	return begin_substitution(&s) ? substitute(&s, x) : LTH_SX_NONE;
+}
+
+lth_sx lth_sx_replace(struct lth_sx_pool *pool, lth_sx x, lth_sx from, lth_sx to)
+{
+	lth_sx same[LTH_MAX_AXES];
+	struct substitution s = {.pool = pool, .replacement = same, .count = LTH_MAX_AXES};
+	s.mask = pool->nodes[from].axes; /* what contains `from` has all its axes */
+	for (uint32_t k = 0; k < LTH_MAX_AXES; k++)
+		same[k] = s.mask & (1u << k) ? lth_sx_axis(pool, k) : LTH_SX_NONE;
+	s.memo_size = pool->num_nodes;
+	if (s.mask == 0 || !begin_substitution(&s))
+		return x;
+	s.memo[from] = to;
 	return substitute(&s, x);
 }

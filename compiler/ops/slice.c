@@ -236,8 +236,8 @@ static enum lth_code infer_pad(struct lth_infer *infer)
 	return lth_infer_output(infer, 0, LTH_NUM_DTYPES, type->rank, dims);
 }
 
-/* Where a padded index reads. Mirrors repeat when the padding is wider than the axis. */
-static lth_sx pad_source(struct lth_sx_pool *pool, const struct lth_node *node, lth_sx x, lth_sx extent)
+/* Where a padded index reads. Mirrors repeat when the padding is wider than the axis; `narrow` says that it is not. */
+static lth_sx pad_source(struct lth_sx_pool *pool, const struct lth_node *node, lth_sx x, lth_sx extent, bool narrow)
 {
 	lth_sx one = lth_sx_int(pool, 1);
 	if (lth_op_string_is(node, "mode", "wrap"))
@@ -245,7 +245,8 @@ static lth_sx pad_source(struct lth_sx_pool *pool, const struct lth_node *node, 
 	if (!lth_op_string_is(node, "mode", "reflect"))
 		return lth_safe_index(pool, x, extent);
 	lth_sx twice = lth_mul(pool, lth_sub(pool, extent, one), lth_sx_int(pool, 2));
-	lth_sx phase = lth_modulo(pool, x, lth_max(pool, twice, one));
+	lth_sx phase = narrow ? lth_max(pool, x, lth_sub(pool, lth_sx_int(pool, 0), x))
+			      : lth_modulo(pool, x, lth_max(pool, twice, one));
 	return lth_min(pool, phase, lth_sub(pool, twice, phase));
 }
 
@@ -265,7 +266,12 @@ static lth_sx pad_element(struct lth_lower *lower, const struct lth_node *node, 
 			continue;
 		lth_sx extent = lth_extent(lower, node->inputs[0], (int32_t)i);
 		lth_sx x = lth_sub(pool, index[i], lth_sx_dim(pool, sides[i].before));
-		at[i] = pad_source(pool, node, x, extent);
+		struct lth_dims *dims = lth_lower_graph(lower)->dims;
+		lth_dim last = lth_dim_sub(dims, lth_extent_dim(lower, node->inputs[0], (int32_t)i),
+					   lth_dim_const(dims, 1));
+		bool narrow = lth_dim_le(dims, sides[i].before, last) == LTH_YES &&
+			      lth_dim_le(dims, sides[i].after, last) == LTH_YES;
+		at[i] = pad_source(pool, node, x, extent, narrow);
 		lth_sx here = lth_in_range(pool, x, lth_sx_int(pool, 0), extent);
 		inside = inside == LTH_SX_NONE ? here : lth_and(pool, inside, here);
 	}

@@ -111,9 +111,31 @@ static void reduce(struct copy *c, const struct lth_builtin_tensor *to, const st
 		memcpy(target, &value, sizeof(value));                                                       \
 	}
 
+/* One element over and over, a cache line at a time. */
+static void fill_row(char *target, const char *source, int64_t count, int64_t element)
+{
+	enum { LINE = 64 };
+	char line[LINE];
+	int64_t bytes = count * element;
+	if (LINE % element != 0) {
+		for (; bytes > 0; bytes -= element, target += element)
+			memcpy(target, source, (size_t)element);
+		return;
+	}
+	for (int64_t at = 0; at < LINE; at += element)
+		memcpy(line + at, source, (size_t)element);
+	for (; bytes >= LINE; bytes -= LINE, target += LINE)
+		memcpy(target, line, LINE);
+	memcpy(target, line, (size_t)bytes);
+}
+
 /* `count` elements, each side with its own step. */
 static void copy_row(char *target, const char *source, int64_t count, int64_t to, int64_t from, int64_t element)
 {
+	if (from == 0 && to == element) {
+		fill_row(target, source, count, element);
+		return;
+	}
 	switch (element) {
 	case 1:
 		COPY_ROW(uint8_t)
@@ -184,7 +206,8 @@ static int copy_steps(void *context, int64_t begin, int64_t end, int64_t thread)
 static void run(struct copy *c, struct lth_threadpool *threads, int64_t bytes)
 {
 	/* The second innermost axis is the source's unit axis: a transpose. */
-	bool transposed = c->rank >= 2 && c->from[c->rank - 2] == c->element && c->from[c->rank - 1] != c->element;
+	bool transposed = c->rank >= 2 && c->from[c->rank - 2] == c->element && c->from[c->rank - 1] != c->element &&
+			  c->from[c->rank - 1] != 0;
 	int64_t steps = 1;
 	c->outer = c->rank - (transposed ? 2 : c->rank > 0);
 	if (c->element >= 512) /* long rows: each is a step */
