@@ -260,7 +260,8 @@ static void run_stage(struct reduce *reduce, uint32_t stage)
 	}
 	unsigned lanes = emitter->lanes;
 	uint32_t terms = reduce->terms.num_axes;
-	unsigned slots = terms && !is_arg(acc.combiner)
+	bool wide = reduce->vector_rows && lanes * lth_dtype_bits(acc.dtype) > 8 * reduce->lower->target->vector_bytes;
+	unsigned slots = terms && !is_arg(acc.combiner) && !wide
 				 ? slots_for(reduce, reduce->terms.extents[terms - 1], reduce->vector_rows ? 1 : lanes)
 				 : 1;
 	for (unsigned slot = 0; slot < slots; slot++) {
@@ -507,6 +508,19 @@ static void plan_kept(struct reduce *reduce)
 	}
 }
 
+/* Rows in vectors of several registers, so that whole runs of cache lines are used at once; where registers allow. */
+static void widen_rows(struct reduce *reduce, lth_dim extent)
+{
+	unsigned times = 4;
+	for (uint32_t stage = 0; stage < reduce->form.num_stages; stage++)
+		if (is_dear(reduce->lower->pool, reduce->roots[stage].x))
+			times = 1;
+		else if (is_arg(reduce->form.stages[stage].combiner))
+			times = times > 2 ? 2 : times;
+	for (unsigned k = 1; k < times && lth_nest_hint(reduce->lower, extent) >= 2 * (int64_t)reduce->lanes; k *= 2)
+		reduce->lanes *= 2;
+}
+
 /* Along which axis vectors run. */
 static void choose_vectors(struct reduce *reduce)
 {
@@ -533,10 +547,12 @@ static void choose_vectors(struct reduce *reduce)
 	reduce->vector_rows = row_score > term_score;
 	const struct lth_nest *nest = reduce->vector_rows ? &reduce->rows : &reduce->terms;
 	reduce->lanes = nest->num_axes ? lth_choose_lanes(lower, nest->extents[nest->num_axes - 1], bits) : 1;
+	if (reduce->vector_rows)
+		widen_rows(reduce, nest->extents[nest->num_axes - 1]);
 	if (term_score == INT64_MIN && !reduce->vector_rows)
 		reduce->lanes = 1;
 	reduce->element_lanes = 1;
-	if (reduce->elements.num_axes)
+	if (reduce->elements.num_axes && !reduce->vector_rows)
 		reduce->element_lanes = lth_choose_lanes(
 			lower, reduce->elements.extents[reduce->elements.num_axes - 1], bits);
 }

@@ -54,6 +54,30 @@ static bool accumulate(struct lth_sx_pool *pool, lth_sx x, lth_dim weight, struc
 	return add_term(pool, form, x, weight);
 }
 
+/* x mod d and d * (x div d) in one sum are x again: what a Reshape there and back leaves. */
+static bool join_once(struct lth_sx_pool *pool, struct lth_sx_linear *form)
+{
+	for (uint32_t i = 0; i < form->count; i++) {
+		const struct lth_sx_node rest = pool->nodes[form->terms[i].atom];
+		if (rest.kind != LTH_SX_OP || rest.op != LTH_SCALAR_MOD)
+			continue;
+		lth_dim divisor = as_dim(pool, rest.operands[1]), weight = form->terms[i].weight;
+		lth_dim wanted = divisor == LTH_DIM_NONE ? LTH_DIM_NONE : lth_dim_mul(pool->dims, weight, divisor);
+		for (uint32_t j = 0; j < form->count && wanted != LTH_DIM_NONE; j++) {
+			const struct lth_sx_node whole = pool->nodes[form->terms[j].atom];
+			if (whole.kind != LTH_SX_OP || whole.op != LTH_SCALAR_FLOORDIV ||
+			    whole.operands[0] != rest.operands[0] || whole.operands[1] != rest.operands[1] ||
+			    form->terms[j].weight != wanted)
+				continue;
+			uint32_t high = i > j ? i : j, low = i > j ? j : i;
+			form->terms[high] = form->terms[--form->count];
+			form->terms[low] = form->terms[--form->count];
+			return accumulate(pool, rest.operands[0], weight, form);
+		}
+	}
+	return false;
+}
+
 bool lth_sx_linear_of(struct lth_sx_pool *pool, lth_sx x, struct lth_sx_linear *out)
 {
 	out->count = 0;
@@ -256,6 +280,15 @@ static lth_sx divide(struct lth_sx_pool *pool, bool remainder, lth_sx a, lth_dim
 	return lth_sx_op2(pool, LTH_SCALAR_ADD, high_part, part);
 }
 
+static lth_sx joined(struct lth_sx_pool *pool, struct lth_sx_linear *form)
+{
+	struct lth_sx_linear before = *form;
+	while (join_once(pool, form))
+		before = *form;
+	*form = before; /* a join that ran out of terms is undone */
+	return lth_sx_linear_build(pool, form);
+}
+
 static lth_sx linear_op(struct lth_sx_pool *pool, enum lth_scalar_op op, lth_sx a, lth_sx b)
 {
 	struct lth_sx_linear form = {.constant = lth_dim_const(pool->dims, 0)};
@@ -271,7 +304,7 @@ static lth_sx linear_op(struct lth_sx_pool *pool, enum lth_scalar_op op, lth_sx 
 		if (!accumulate(pool, a, one, &form) || !accumulate(pool, b, weight, &form))
 			return LTH_SX_NONE;
 	}
-	return lth_sx_linear_build(pool, &form);
+	return joined(pool, &form);
 }
 
 /* min and max that the bounds decide. */

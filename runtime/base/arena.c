@@ -43,16 +43,21 @@ void lth_arena_destroy(struct lth_arena **arena)
 	*arena = NULL;
 }
 
-void *lth_calloc_large(size_t size)
+void lth_advise_large(void *memory, size_t size)
 {
 	enum { LARGE = 1 << 20, PAGE = 4096 };
-	char *memory = calloc(1, size ? size : 1);
 #ifdef MADV_HUGEPAGE
-	if (memory && size >= LARGE) { /* fresh pages still; to take the advice or not is the system's affair */
+	if (memory && size >= LARGE) { /* to take the advice or not is the system's affair */
 		size_t skip = -(uintptr_t)memory & (PAGE - 1);
-		madvise(memory + skip, (size - skip) & ~(size_t)(PAGE - 1), MADV_HUGEPAGE);
+		madvise((char *)memory + skip, (size - skip) & ~(size_t)(PAGE - 1), MADV_HUGEPAGE);
 	}
 #endif
+}
+
+void *lth_calloc_large(size_t size)
+{
+	void *memory = calloc(1, size ? size : 1);
+	lth_advise_large(memory, size);
 	return memory;
 }
 

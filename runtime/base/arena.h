@@ -13,6 +13,8 @@ struct lth_arena;
 /* calloc that asks the system for large pages where much is asked for: weights of 100 MB otherwise cost more in page
  * faults than in copying. The caller's to free. */
 void *lth_calloc_large(size_t size);
+/* The same advice for memory from elsewhere that nobody has written yet. */
+void lth_advise_large(void *memory, size_t size);
 
 /* `cap_bytes` bounds what the arena takes from the system, 0 for no bound. NULL when out of memory. */
 struct lth_arena *lth_arena_create(size_t cap_bytes);

@@ -120,6 +120,7 @@ static enum lth_code prepare_arena(struct lathe_context *c, struct lth_diag *dia
 	void *fresh;
 	if (posix_memalign(&fresh, ARENA_ALIGNMENT, (size_t)need) != 0)
 		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "arena", NULL, NULL, "%lld bytes", (long long)need);
+	lth_advise_large(fresh, (size_t)need);
 	c->arena = fresh;
 	c->arena_bytes = need;
 	c->profiler.system_allocations++;

@@ -1,6 +1,8 @@
 /* The counted pooled allocator. See pool.h. A free block holds the link to the next one of its class. */
 #include "runtime/exec/pool.h"
 
+#include "runtime/base/arena.h"
+
 #include <assert.h>
 #include <stdlib.h>
 
@@ -82,6 +84,7 @@ void *lth_pool_take_aligned(struct lth_pool *pool, int64_t bytes, int64_t alignm
 		void *fresh;
 		if (posix_memalign(&fresh, align < ALIGNMENT ? ALIGNMENT : align, (size_t)block_bytes) != 0)
 			return NULL;
+		lth_advise_large(fresh, (size_t)block_bytes);
 		block = fresh;
 		pool->counters.system_calls++;
 		pool->counters.reserved_bytes += block_bytes;
