@@ -10,7 +10,7 @@ noinst_LIBRARIES += %D%/libmemory.a
 	%D%/lifetimes.c \
 	%D%/manifest.c %D%/manifest.h \
 	%D%/manifest_builtin.c \
-	%D%/manifest_control.c \
+	%D%/manifest_control.c %D%/manifest_control.h %D%/manifest_loop.c \
 	%D%/manifest_storage.c \
 	%D%/memory.h \
 	%D%/order.c \

@@ -28,6 +28,8 @@ struct lth_builder {
 uint32_t lth_build_dim(struct lth_builder *builder, lth_dim dim);
 /* The storage of a base value, and the tensor of any value; made at first use. LTH_NONE after an error. */
 uint32_t lth_build_storage(struct lth_builder *builder, lth_value_id base);
+/* Bytes of a value's dense shape (expression). */
+uint32_t lth_build_bytes(struct lth_builder *builder, lth_value_id value);
 /* Gives a base a storage of the pool that holds so many elements, known where it is allocated. */
 void lth_build_pool(struct lth_builder *builder, lth_value_id base, lth_dim elements);
 uint32_t lth_build_tensor(struct lth_builder *builder, lth_value_id value);

@@ -102,6 +102,11 @@ static uint32_t value_bytes(struct lth_builder *builder, const struct lth_value 
 	return lth_build_dim(builder, lth_dim_ceildiv(dims, bits, lth_dim_const(dims, 8)));
 }
 
+uint32_t lth_build_bytes(struct lth_builder *builder, lth_value_id value)
+{
+	return value_bytes(builder, &builder->graph->values[value], false);
+}
+
 void lth_build_pool(struct lth_builder *builder, lth_value_id base, lth_dim elements)
 {
 	const struct lth_value *value = &builder->graph->values[base];

@@ -29,8 +29,20 @@ static void set_type(struct lth_infer *infer, lth_value_id value, const struct l
 
 /* ---- Loop ---- */
 
+/* The number of the turn, below the number of turns where that is known. */
+static lth_dim turn_symbol(struct lth_infer *infer, lth_dim turns)
+{
+	lth_dim last = LTH_DIM_NONE;
+	int64_t low, high;
+	lth_dim_range(infer->dims, turns, &low, &high);
+	if (turns != LTH_DIM_NONE && low < INT32_MAX) /* models write "for ever" as a very large count */
+		last = lth_dim_max(infer->dims, lth_dim_sub(infer->dims, turns, lth_dim_const(infer->dims, 1)),
+				   lth_dim_const(infer->dims, 0));
+	return lth_infer_data_dim(infer, "turn", last);
+}
+
 /* Gives a region's input contents: one integer. */
-static void set_counter(struct lth_infer *infer, lth_value_id value, lth_dim turn)
+static void set_number(struct lth_infer *infer, lth_value_id value, lth_dim turn)
 {
 	struct lth_contents *contents = lth_arena_alloc(infer->graph->arena, sizeof(*contents));
 	lth_dim *list = lth_arena_alloc(infer->graph->arena, sizeof(*list));
@@ -149,7 +161,12 @@ static enum lth_code infer_loop(struct lth_infer *infer)
 		types[i] = infer->graph->values[infer->node->inputs[i + 2]].type;
 	set_type(infer, region->inputs[0], &counter);
 	set_type(infer, region->inputs[1], &flag);
-	set_counter(infer, region->inputs[0], lth_infer_data_dim(infer, "turn", LTH_DIM_NONE));
+	const struct lth_contents *trips = lth_node_input(infer->node, 0) == LTH_NONE
+						   ? NULL
+						   : lth_value_contents(infer->graph, infer->node->inputs[0]);
+	lth_dim most = trips && trips->dims && trips->count == 1 ? trips->dims[0] : LTH_DIM_NONE;
+	set_number(infer, region->inputs[0], turn_symbol(infer, most));
+	set_number(infer, infer->graph->regions[body].inputs[1], lth_dim_const(infer->dims, 1)); /* or it would not run */
 	enum lth_code code = infer_body(infer, body, 2, 1, num_carried, types);
 	lth_dim turns = LTH_DIM_NONE;
 	if (!code)
@@ -198,7 +215,6 @@ static enum lth_code infer_scan(struct lth_infer *infer)
 	lth_dim length = LTH_DIM_NONE;
 	if (!types)
 		return lth_infer_unsupported(infer, NULL, "the compile's memory is used up");
-	lth_infer_data_dim(infer, "turn", LTH_DIM_NONE);
 	for (uint32_t i = 0; i < inputs; i++) {
 		types[i] = infer->graph->values[infer->node->inputs[i]].type;
 		if (i < states)
@@ -211,6 +227,7 @@ static enum lth_code infer_scan(struct lth_infer *infer)
 		if (code)
 			return code;
 		length = length == LTH_DIM_NONE ? types[i].dims[axis] : length;
+		turn_symbol(infer, length);
 		lth_dim dims[LTH_MAX_RANK];
 		memcpy(dims, types[i].dims, axis * sizeof(*dims));
 		memcpy(dims + axis, types[i].dims + axis + 1, (types[i].rank - axis - 1) * sizeof(*dims));

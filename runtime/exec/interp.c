@@ -8,6 +8,7 @@
 #include "runtime/kernels/copy.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static const char *const kernel_errors[LTH_NUM_KERNEL_ERRORS] = {
 	[LTH_KERNEL_INDEX] = "an index outside its tensor",
@@ -215,6 +216,34 @@ static enum lth_code step_alloc(struct lathe_context *c, uint32_t at, struct lth
 	return LTH_OK;
 }
 
+/* Grows by half at least: what collects a slice a turn is moved rarely. */
+static enum lth_code step_grow(struct lathe_context *c, uint32_t at, struct lth_diag *diag)
+{
+	const struct lth_program *program = c->x->program;
+	const struct lth_instr *instr = &program->instrs[at];
+	uint32_t id = program->tensors[instr->tensors[0]].storage;
+	const struct lth_storage *s = &program->storages[id];
+	int64_t wanted = c->signature->values[instr->ints[0]], held = c->taken[id], bytes = wanted;
+	char place[300];
+	if (wanted <= held)
+		return LTH_OK;
+	if (held > 0 && held < INT64_MAX / 2 && bytes < held + held / 2)
+		bytes = held + held / 2;
+	void *block = lth_pool_take_aligned(c->pool, bytes, s->alignment);
+	if (!block)
+		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, place_of(c, at, place), NULL, NULL, "%lld bytes",
+				     (long long)bytes);
+	if (held > 0)
+		memcpy(block, c->bases[id], (size_t)held);
+	if (held >= 0)
+		lth_pool_give(c->pool, c->bases[id], held);
+	c->bases[id] = block;
+	c->taken[id] = bytes;
+	c->pool_used = true;
+	c->profiler.last_run_allocations++;
+	return LTH_OK;
+}
+
 static void step_kill(struct lathe_context *c, uint32_t at)
 {
 	uint32_t id = c->x->program->instrs[at].storage;
@@ -380,6 +409,8 @@ static enum lth_code step(struct lathe_context *c, uint32_t at, uint32_t *next, 
 		return step_bind(c, at, diag);
 	case LTH_INSTR_SET:
 		return step_set(c, at, diag);
+	case LTH_INSTR_GROW:
+		return step_grow(c, at, diag);
 	case LTH_INSTR_GUARD:
 		return c->x->guard_done[at] ? LTH_OK : lth_guard_check(instr, at, c->signature->values, diag);
 	case LTH_INSTR_IF:

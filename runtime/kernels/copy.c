@@ -259,3 +259,15 @@ int lth_builtin_copy(struct lth_builtin_call *call)
 	lth_copy_tensor(&call->tensors[0], &call->tensors[1], call->threads);
 	return 0;
 }
+
+/* Output: integers or bools, dense; ints: its elements. */
+int lth_builtin_numbers(struct lth_builtin_call *call)
+{
+	const struct lth_builtin_tensor *out = &call->tensors[0];
+	size_t bytes = lth_dtype_bits(out->dtype) / 8;
+	if (call->num_outputs != 1 || bytes == 0 || lth_tensor_count(out->rank, out->dims) < (int64_t)call->num_ints)
+		return lth_builtin_fail(call, LTH_KERNEL_SHAPE, "numbers takes an output with room for them");
+	for (uint32_t i = 0; i < call->num_ints; i++) /* the low bytes of a little-endian integer are the narrower one */
+		memcpy((char *)out->data + i * bytes, &call->ints[i], bytes);
+	return 0;
+}

@@ -104,6 +104,7 @@ enum lth_relation { LTH_REL_EQ, LTH_REL_LE, LTH_REL_DIVIDES, LTH_NUM_RELATIONS }
  *   BUILTIN      callee: enum lth_builtin (runtime/kernels/builtin.h); tensors (num_outputs first ones are written);
  *                ints; text: attributes the builtin reads (JSON-free "key=value;..." form), or NULL
  *   COPY         tensors: destination, source (same dims)
+ *   GROW         tensors: one on a POOL storage; ints: bytes that the storage then holds at least
  *   BIND         symbol (DATA source); tensors: one of integers or bools; ints: element index
  *   SET          symbol (DATA source); ints: its value
  *   GUARD        ints: a, b; relation; text: message

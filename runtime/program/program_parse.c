@@ -508,6 +508,12 @@ static bool operands_set(struct parser *p, struct lth_instr *instr)
 	return take_symbol(p, &instr->symbol) && take(p, "to") && take_value_item(p);
 }
 
+static bool operands_grow(struct parser *p, struct lth_instr *instr)
+{
+	instr->num_outputs = instr->num_ints = 1;
+	return take_tensor(p, instr) && take(p, "to") && take_value_item(p);
+}
+
 static bool operands_guard(struct parser *p, struct lth_instr *instr)
 {
 	unsigned relation = 0;
@@ -542,6 +548,8 @@ static bool take_operands(struct parser *p, struct lth_instr *instr)
 		return operands_builtin(p, instr);
 	case LTH_INSTR_COPY:
 		return operands_copy(p, instr);
+	case LTH_INSTR_GROW:
+		return operands_grow(p, instr);
 	case LTH_INSTR_BIND:
 		return operands_bind(p, instr);
 	case LTH_INSTR_SET:

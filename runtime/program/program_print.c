@@ -264,6 +264,10 @@ static void print_operands(struct printer *p, const struct lth_instr *instr)
 	case LTH_INSTR_COPY:
 		lth_buf_printf(p->out, " t%u from t%u", instr->tensors[0], instr->tensors[1]);
 		break;
+	case LTH_INSTR_GROW:
+		lth_buf_printf(p->out, " t%u to ", instr->tensors[0]);
+		put_value(p, instr->ints[0]);
+		break;
 	case LTH_INSTR_BIND:
 		lth_buf_putc(p->out, ' ');
 		put_symbol(p, instr->symbol);

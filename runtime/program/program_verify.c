@@ -252,6 +252,7 @@ static struct shape_of_instr operands_of(enum lth_instr_op op)
 	case LTH_INSTR_COPY:
 		return (struct shape_of_instr){2, 0, false, false};
 	case LTH_INSTR_BIND:
+	case LTH_INSTR_GROW:
 		return (struct shape_of_instr){1, 1, false, false};
 	case LTH_INSTR_SET:
 		return (struct shape_of_instr){0, 1, false, false};
@@ -363,6 +364,10 @@ static enum lth_code verify_rules(struct verifier *v, uint32_t at)
 		    (class != LTH_CLASS_INT && class != LTH_CLASS_UINT && class != LTH_CLASS_BOOL))
 			return lth_verify_fail(v->diag, "instruction", at, "a data symbol and an integer tensor",
 					       "others");
+		return LTH_OK;
+	case LTH_INSTR_GROW:
+		if (v->program->storages[v->program->tensors[instr->tensors[0]].storage].kind != LTH_STORAGE_POOL)
+			return lth_verify_fail(v->diag, "instruction", at, "a pool storage", "another");
 		return LTH_OK;
 	case LTH_INSTR_SET:
 		if (!is_data_symbol(v, instr->symbol))
