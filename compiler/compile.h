@@ -4,7 +4,6 @@
 #define LTH_COMPILE_H
 
 #include "runtime/base/diag.h"
-#include "runtime/base/sha256.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -22,6 +21,7 @@ struct lth_compile_request {
 	const void *model; /* ONNX bytes, or JSON graph IR when `model_is_json` */
 	size_t model_size;
 	bool model_is_json;
+	const char *model_digest; /* when the caller has hashed the bytes; else NULL */
 	const struct lth_compile_file *files;
 	size_t num_files;
 	const json_t *options;     /* an object as compiler/options/options.def describes; NULL for all defaults */
@@ -38,7 +38,6 @@ struct lth_artifact {
 	char *kind; /* as asked: "so", "exe", "a", "obj", "ir", "program", "plan", "asm", "llvm" */
 	void *data;
 	size_t size;
-	char digest[LTH_DIGEST_TEXT]; /* of the bytes, hashed once; empty: not yet */
 };
 
 struct lth_kernel_object {
@@ -48,7 +47,7 @@ struct lth_kernel_object {
 };
 
 struct lth_compile_result {
-	json_t *document; /* the result document without what the daemon adds: id, action_key, cache, queue_ms, url */
+	json_t *document; /* the result document without what the daemon adds: id, action_key, cache, queue_ms, digests, urls */
 	struct lth_artifact *artifacts; /* in the order asked for, the first variant's */
 	size_t num_artifacts;
 	struct lth_kernel_object *new_kernels; /* compiled now, not found in the cache */

@@ -529,10 +529,11 @@ static json_t *request_of(const struct lth_pool_worker *worker, const struct lth
 	json_t *names = json_array();
 	for (size_t i = 0; i < task->num_files; i++)
 		json_array_append_new(names, json_string(task->file_names[i]));
-	return json_pack("{s:s, s:s, s:O?, s:b, s:b, s:s, s:I, s:I, s:I, s:o}", "job", task->job_id, "kind", task->kind,
+	return json_pack("{s:s, s:s, s:O?, s:b, s:b, s:s, s:I, s:I, s:I, s:s?, s:o}", "job", task->job_id, "kind", task->kind,
 			 "options", task->options, "model_is_json", task->model_is_json, "csv", task->csv, "work_dir",
 			 worker->task_dir, "threads", (json_int_t)worker->pool->config->worker_threads, "cpu_seconds",
-			 (json_int_t)task->cpu_seconds, "left_ms", (json_int_t)task->left_ms, "files", names);
+			 (json_int_t)task->cpu_seconds, "left_ms", (json_int_t)task->left_ms,
+			 "model_digest", task->model_digest, "files", names);
 }
 
 static bool send_task(struct lth_pool_worker *worker, const struct lth_task *task)

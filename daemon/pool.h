@@ -19,6 +19,7 @@ struct lth_task {
 	const char *job_id, *kind; /* "compile", "plan", "plan_check" */
 	const json_t *options;
 	int payload_fd;
+	const char *model_digest; /* when the payload's bytes are known to have it; else NULL */
 	bool model_is_json, csv;
 	const char *const *file_names;
 	const int *file_fds;

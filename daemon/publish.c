@@ -60,9 +60,8 @@ static enum lth_code store_artifacts(struct work *work, const struct lth_wire_vi
 	json_t *row;
 	json_array_foreach((json_t *)(uintptr_t)rows, index, row) {
 		struct part part = {.name = json_string_value(json_object_get(row, "kind"))};
-		char url[32 + LTH_DIGEST_TEXT];
-		const char *digest = json_string_value(json_object_get(row, "digest"));
-		if (!part.name || !digest || !slice(bundle, row, &part))
+		char digest[LTH_DIGEST_TEXT], url[32 + LTH_DIGEST_TEXT];
+		if (!part.name || !slice(bundle, row, &part))
 			return damaged(&work->diag, "a row of the index");
 		uint64_t offset = (uint64_t)((const char *)part.data - (const char *)bundle->data);
 		enum lth_code code = lth_store_put_range(work->publish.store, work->publish.bundle_fd, offset, part.data,

@@ -49,6 +49,9 @@ static enum lth_code start(struct lth_jobs *jobs, struct lth_job *job, struct lt
 		.kind = lth_job_kind_name(job->spec.kind),
 		.options = job->spec.options,
 		.payload_fd = job->payload_fd,
+		.model_digest = job->spec.kind == LTH_JOB_COMPILE && lth_store_is_verified(jobs->store, job->spec.model)
+					? job->spec.model
+					: NULL,
 		.model_is_json = job->spec.model_is_json,
 		.csv = job->spec.csv,
 		.file_names = job->file_names,

@@ -419,54 +419,58 @@ enum lth_code lth_store_put(struct lth_store *store, const void *data, size_t si
 	return code;
 }
 
-/* Copy, begin to write back, hash meanwhile, then make it durable under its name. */
-static enum lth_code put_copy(struct lth_store *store, int fd, uint64_t offset, const void *data, size_t size,
-			      const char *digest, struct lth_diag *diag)
+/* The copy under its name, unless a blob of this digest is there. */
+static enum lth_code keep_copy(struct lth_store *store, int copy, const char *temporary, uint64_t size, const char *digest,
+			       struct lth_diag *diag)
 {
-	char actual[LTH_DIGEST_TEXT], *temporary, *path = lth_store_blob_path(store, digest);
-	int copy = path ? temporary_file(store, &temporary) : -1;
-	enum lth_code code = LTH_OK;
-	if (copy < 0) {
-		code = lth_store_failed(diag, "store", "cannot create a temporary file");
-		free(path);
-		return code;
-	}
-	if (!lth_store_copy(fd, offset, copy, 0, size)) {
-		code = lth_store_failed(diag, "store", "cannot write");
-	} else {
-		sync_file_range(copy, 0, 0, SYNC_FILE_RANGE_WRITE); /* a hint: the fsync below counts */
-		lth_sha256_text(data, size, actual);
-		if (strcmp(actual, digest) != 0)
-			code = lth_diag_fail(diag, LTH_INTERNAL, "store", digest, NULL, "bytes whose digest is %s", actual);
-	}
-	if (code != LTH_OK)
+	if (lth_store_has(store, digest)) {
 		unlink(temporary);
-	else
-		code = lth_store_settle(copy, temporary, path, diag);
-	close(copy);
-	free(temporary);
+		return LTH_OK;
+	}
+	char *path = lth_store_blob_path(store, digest);
+	if (!path) {
+		unlink(temporary);
+		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "store", NULL, NULL, "no memory to name a blob");
+	}
+	enum lth_code code = lth_store_settle(copy, temporary, path, diag);
 	free(path);
+	if (code == LTH_OK) {
+		atomic_fetch_add(&store->bytes, size);
+		lth_store_note_verified(store, digest);
+	}
 	return code;
 }
 
 enum lth_code lth_store_put_range(struct lth_store *store, int fd, uint64_t offset, const void *data, size_t size,
-				  const char *digest, struct lth_diag *diag)
+				  char out_digest[LTH_DIGEST_TEXT], struct lth_diag *diag)
 {
-	char actual[LTH_DIGEST_TEXT];
-	if (!lth_digest_valid(digest))
-		return lth_diag_fail(diag, LTH_INTERNAL, "store", NULL, NULL, "no digest: '%s'", digest);
-	if (!lth_store_has(store, digest)) {
-		enum lth_code code = put_copy(store, fd, offset, data, size, digest, diag);
-		if (code == LTH_OK) {
-			atomic_fetch_add(&store->bytes, size);
-			lth_store_note_verified(store, digest);
-		}
-		return code;
-	}
-	lth_sha256_text(data, size, actual);
-	if (strcmp(actual, digest) == 0)
+	char digest[LTH_DIGEST_TEXT], *temporary;
+	lth_sha256_text(data, size, digest);
+	if (lth_store_has(store, digest)) { /* made before, by other options perhaps: nothing to write */
+		memcpy(out_digest, digest, sizeof(digest));
 		return LTH_OK;
-	return lth_diag_fail(diag, LTH_INTERNAL, "store", digest, NULL, "bytes whose digest is %s", actual);
+	}
+	int copy = temporary_file(store, &temporary);
+	enum lth_code code = LTH_OK;
+	if (copy < 0)
+		return lth_store_failed(diag, "store", "cannot create a temporary file");
+	if (!lth_store_copy(fd, offset, copy, 0, size)) {
+		code = lth_store_failed(diag, "store", "cannot write");
+		unlink(temporary);
+	} else {
+		sync_file_range(copy, 0, 0, SYNC_FILE_RANGE_WRITE); /* a hint: the fsync that follows counts */
+		if (lth_store_digest_file(copy, digest)) {
+			code = keep_copy(store, copy, temporary, size, digest, diag);
+		} else {
+			code = lth_store_failed(diag, "store", "cannot read back");
+			unlink(temporary);
+		}
+	}
+	close(copy);
+	free(temporary);
+	if (code == LTH_OK)
+		memcpy(out_digest, digest, sizeof(digest));
+	return code;
 }
 
 enum lth_code lth_store_verify(struct lth_store *store, const char *digest, struct lth_diag *diag)

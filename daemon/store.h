@@ -74,10 +74,11 @@ LTH_MUST_CHECK enum lth_code lth_partial_finish(struct lth_store *store, const c
 /* --- blobs */
 LTH_MUST_CHECK enum lth_code lth_store_put(struct lth_store *store, const void *data, size_t size,
 					   char out_digest[LTH_DIGEST_TEXT], struct lth_diag *diag);
-/* The same for bytes of a file, given mapped as well, that must have this digest (else LTH_INTERNAL). They are copied inside
- * the kernel, and on their way to the disk while they are hashed. */
+/* The same for bytes of a file that others may still be able to write, given mapped as well. They are copied inside the
+ * kernel, and on their way to the disk while the copy, which nobody else can write, is hashed. */
 LTH_MUST_CHECK enum lth_code lth_store_put_range(struct lth_store *store, int fd, uint64_t offset, const void *data,
-						 size_t size, const char *digest, struct lth_diag *diag);
+						 size_t size, char out_digest[LTH_DIGEST_TEXT],
+						 struct lth_diag *diag);
 /* True when the blob's bytes have been hashed since the store was opened. */
 bool lth_store_is_verified(const struct lth_store *store, const char *digest);
 /* Hashes the blob; a damaged one is removed: a hit no more. */

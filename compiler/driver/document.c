@@ -42,7 +42,10 @@ static json_t *model_part(const struct lth_variant *build)
 {
 	char digest[LTH_DIGEST_TEXT];
 	const struct lth_region *main = &build->graph->regions[0];
-	lth_sha256_text(build->request->model, build->request->model_size, digest);
+	if (build->request->model_digest)
+		snprintf(digest, sizeof(digest), "%s", build->request->model_digest);
+	else
+		lth_sha256_text(build->request->model, build->request->model_size, digest);
 	return json_pack("{s:s, s:s, s:I, s:I, s:o, s:o, s:I}", "digest", digest, "format",
 			 build->request->model_is_json ? "json" : "onnx", "opset", (json_int_t)build->graph->opset,
 			 "nodes", (json_int_t)build->model_nodes, "inputs",
@@ -221,10 +224,9 @@ json_t *lth_variant_document(struct lth_variant *builds, size_t count)
 	struct lth_variant *first = &builds[0];
 	json_t *artifacts = json_array();
 	for (size_t i = 0; i < first->num_artifacts; i++) {
-		struct lth_artifact *artifact = &first->artifacts[i];
-		lth_sha256_text(artifact->data, artifact->size, artifact->digest);
-		json_array_append_new(artifacts, json_pack("{s:s, s:s, s:I}", "kind", artifact->kind, "digest",
-							   artifact->digest, "bytes", (json_int_t)artifact->size));
+		const struct lth_artifact *artifact = &first->artifacts[i];
+		json_array_append_new(artifacts, json_pack("{s:s, s:I}", "kind", artifact->kind, "bytes",
+							   (json_int_t)artifact->size));
 	}
 	json_t *target = json_pack("{s:s, s:s, s:s}", "name", first->target.name, "triple", first->target.triple, "cpu",
 				   first->target.cpu);

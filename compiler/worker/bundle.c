@@ -1,5 +1,5 @@
-/* The bundle: everything that a job made in one file which the daemon opened. The daemon verifies every digest before it
- * believes any of it. */
+/* The bundle: everything that a job made in one file which the daemon opened. The daemon checks every number in it
+ * before it believes any of it. */
 #include "compiler/worker/worker.h"
 #include "runtime/base/io.h"
 #include "runtime/base/sha256.h"
@@ -21,17 +21,17 @@ static enum lth_code write_part(int fd, const void *data, size_t size, uint64_t 
 	return LTH_OK;
 }
 
-/* Writes one named part and appends its row to `rows`. `known` is the digest of the bytes, or empty. */
+/* Writes one named part and appends its row to `rows`. Artifacts are large, and the daemon hashes them anyway: they go
+ * without a digest. */
 static enum lth_code write_row(int fd, json_t *rows, const char *key, const char *name, const void *data, size_t size,
-			       const char *known, uint64_t *offset, struct lth_diag *diag)
+			       bool with_digest, uint64_t *offset, struct lth_diag *diag)
 {
 	char digest[LTH_DIGEST_TEXT];
-	if (*known)
-		memcpy(digest, known, sizeof(digest));
-	else
+	json_t *row = json_pack("{s:s, s:I, s:I}", key, name, "offset", (json_int_t)*offset, "bytes", (json_int_t)size);
+	if (with_digest) {
 		lth_sha256_text(data, size, digest);
-	json_t *row = json_pack("{s:s, s:I, s:I, s:s}", key, name, "offset", (json_int_t)*offset, "bytes",
-				(json_int_t)size, "digest", digest);
+		json_object_set_new(row, "digest", json_string(digest));
+	}
 	if (!row || json_array_append_new(rows, row) != 0)
 		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "result bundle", NULL, NULL, "index of %s", name);
 	return write_part(fd, data, size, offset, diag);
@@ -59,12 +59,12 @@ enum lth_code lth_worker_bundle(int fd, const struct lth_compile_result *result,
 	enum lth_code code = write_json(fd, result->document, &offset, &document_bytes, diag);
 	for (size_t i = 0; code == LTH_OK && i < result->num_artifacts; i++) {
 		const struct lth_artifact *artifact = &result->artifacts[i];
-		code = write_row(fd, artifacts, "kind", artifact->kind, artifact->data, artifact->size, artifact->digest,
-				 &offset, diag);
+		code = write_row(fd, artifacts, "kind", artifact->kind, artifact->data, artifact->size, false, &offset,
+				 diag);
 	}
 	for (size_t i = 0; code == LTH_OK && i < result->num_new_kernels; i++) {
 		const struct lth_kernel_object *kernel = &result->new_kernels[i];
-		code = write_row(fd, kernels, "name", kernel->name, kernel->data, kernel->size, "", &offset, diag);
+		code = write_row(fd, kernels, "name", kernel->name, kernel->data, kernel->size, true, &offset, diag);
 	}
 	if (code != LTH_OK)
 		goto done;

@@ -98,6 +98,7 @@ static enum lth_code run_compile(struct worker *worker, const json_t *request, c
 		struct lth_compile_request compile = {
 			.model = model->data,
 			.model_size = model->size,
+			.model_digest = json_string_value(json_object_get(request, "model_digest")),
 			.model_is_json = json_is_true(json_object_get(request, "model_is_json")),
 			.files = files,
 			.num_files = mapped,
