@@ -224,6 +224,19 @@ static bool grows(struct loop *loop, lth_value_id out)
 	       !lth_build_known(builder, elements, lth_build_dim(builder, elements));
 }
 
+/* Before the first turn there is no slice. */
+static void clear_slice_axes(struct loop *loop, uint32_t output, uint32_t rank)
+{
+	for (uint32_t axis = 0; axis < rank; axis++) {
+		lth_dim dim;
+		uint32_t symbol;
+		const char *what = lth_arena_printf(loop->builder->program->arena, "slice%u.%u", output, axis);
+		if (what && lth_build_find_symbol(loop->builder, loop->node, what, &dim, &symbol))
+			lth_build_set(loop->builder, symbol, lth_program_const(loop->builder->program, 0),
+				      loop->node->name);
+	}
+}
+
 static enum lth_code begin_collected(struct loop *loop)
 {
 	struct lth_builder *builder = loop->builder;
@@ -235,16 +248,38 @@ static enum lth_code begin_collected(struct loop *loop)
 		const struct lth_type *type = &graph->values[out].type;
 		if (lth_dtype_bits(type->dtype) < 8)
 			return lth_build_unsupported(builder, loop->node, "collecting packed elements");
-		if (grows(loop, out)) {
-			for (uint32_t axis = 1; axis < type->rank; axis++)
-				if (!lth_build_known(builder, type->dims[axis], lth_build_dim(builder, type->dims[axis])))
-					return lth_build_unsupported(builder, loop->node,
-								     "collecting slices whose size the body decides");
+		if (grows(loop, out))
 			lth_build_pool(builder, out, lth_dim_const(graph->dims, 0));
-		}
 		lth_build_alloc(builder, lth_build_storage(builder, out));
+		clear_slice_axes(loop, k, type->rank);
 	}
 	return LTH_OK;
+}
+
+/* Sets the symbols of a collected output that the slices decide; all slices have one size. */
+static void set_slice_axes(struct loop *loop, uint32_t output, lth_value_id slice)
+{
+	struct lth_builder *builder = loop->builder;
+	struct lth_dims *dims = builder->graph->dims;
+	const struct lth_type *part = &builder->graph->values[slice].type;
+	for (uint32_t axis = 0; axis < part->rank; axis++) {
+		lth_dim dim;
+		uint32_t symbol;
+		const char *what = lth_arena_printf(builder->program->arena, "slice%u.%u", output, axis);
+		if (!what || !lth_build_find_symbol(builder, loop->node, what, &dim, &symbol))
+			continue;
+		lth_dim change = lth_dim_sub(dims, part->dims[axis], dim), zero = lth_dim_const(dims, 0);
+		change = lth_dim_mul(dims, change, lth_dim_min(dims, loop->turn, lth_dim_const(dims, 1)));
+		uint32_t ints[2] = {lth_build_dim(builder, change), lth_build_dim(builder, zero)};
+		struct lth_instr guard = {.op = LTH_INSTR_GUARD,
+					  .ints = ints,
+					  .num_ints = 2,
+					  .relation = LTH_REL_EQ,
+					  .text = "slices of one size in all turns",
+					  .node = loop->node->name};
+		lth_program_instr(builder->program, &guard);
+		lth_build_set(builder, symbol, lth_build_dim(builder, part->dims[axis]), loop->node->name);
+	}
 }
 
 /* Puts the turn's slice into a collected output. */
@@ -253,9 +288,11 @@ static void collect(struct loop *loop, lth_value_id out, lth_value_id slice, uin
 	struct lth_builder *builder = loop->builder;
 	struct lth_dims *dims = builder->graph->dims;
 	const struct lth_type *part = &builder->graph->values[slice].type;
+	set_slice_axes(loop, loop->num_states + number, slice);
 	uint32_t to = slice_tensor(loop, out, slice, number);
 	if (builder->program->storages[builder->storage_of[out]].kind == LTH_STORAGE_POOL) {
-		lth_dim count = lth_dim_add(dims, loop->turn, lth_dim_const(dims, 1));
+		lth_dim count = loop->length != LTH_DIM_NONE ? loop->length
+							     : lth_dim_add(dims, loop->turn, lth_dim_const(dims, 1));
 		count = lth_dim_mul(dims, count, lth_dim_product(dims, part->dims, part->rank));
 		count = lth_dim_mul(dims, count, lth_dim_const(dims, (int64_t)lth_dtype_bits(part->dtype) / 8));
 		lth_build_grow(builder, to, lth_build_dim(builder, count), loop->node->name);

@@ -142,6 +142,19 @@ static enum lth_code count_turns(struct lth_infer *infer, lth_region_id body, lt
 	return LTH_OK;
 }
 
+/* The axes of a collected output behind its length: the slice's, or, where the body decides them, symbols that each turn
+ * sets, all to the same. */
+static void slice_axes(struct lth_infer *infer, uint32_t output, const struct lth_type *slice, lth_dim *out)
+{
+	for (uint32_t axis = 0; axis < slice->rank; axis++) {
+		out[axis] = slice->dims[axis];
+		if (!lth_dim_depends_on_data(infer->dims, slice->dims[axis]))
+			continue;
+		const char *what = lth_arena_printf(infer->graph->arena, "slice%u.%u", output, axis);
+		out[axis] = lth_infer_data_dim(infer, what, lth_dim_upper_bound(infer->dims, slice->dims[axis]));
+	}
+}
+
 static enum lth_code infer_loop(struct lth_infer *infer)
 {
 	lth_region_id body = lth_control_region(infer->node, "body");
@@ -180,7 +193,7 @@ static enum lth_code infer_loop(struct lth_infer *infer)
 		lth_dim dims[LTH_MAX_RANK] = {turns};
 		if (slice.kind != LTH_TYPE_TENSOR || slice.rank + 1 > LTH_MAX_RANK)
 			return lth_infer_unsupported(infer, NULL, "output %u collects something else than tensors", k);
-		memcpy(dims + 1, slice.dims, slice.rank * sizeof(*dims));
+		slice_axes(infer, k, &slice, dims + 1);
 		code = lth_infer_output(infer, k, slice.dtype, slice.rank + 1, dims);
 	}
 	return code;
@@ -248,9 +261,9 @@ static enum lth_code infer_scan(struct lth_infer *infer)
 		code = lth_infer_axis(infer, list_entry(infer->node, "scan_output_axes", k - states), slice.rank + 1, &axis);
 		if (code)
 			return code;
-		memcpy(dims, slice.dims, axis * sizeof(*dims));
+		slice_axes(infer, k, &slice, dims);
+		memmove(dims + axis + 1, dims + axis, (slice.rank - axis) * sizeof(*dims));
 		dims[axis] = length;
-		memcpy(dims + axis + 1, slice.dims + axis, (slice.rank - axis) * sizeof(*dims));
 		code = lth_infer_output(infer, k, slice.dtype, slice.rank + 1, dims);
 	}
 	return code;
