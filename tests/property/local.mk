@@ -1,0 +1,7 @@
+# Facts that hold for every model. SEED and ROUNDS in the environment choose the random ones.
+check_PROGRAMS += %D%/tensors
+%C%_tensors_SOURCES = %D%/tensors.c
+%C%_tensors_LDADD = runtime/tensor/libtensor.a runtime/program/libprogram.a runtime/base/libbase.a -lm
+property_tests = %D%/passes-change-nothing %D%/plans-at-every-shape %D%/same-bytes
+TESTS += $(property_tests)
+EXTRA_DIST += $(property_tests) %D%/harness.sh %D%/random-graph.awk
