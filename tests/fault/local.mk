@@ -1,4 +1,10 @@
-# What goes wrong in a year, in seconds: short by default; LATHE_FAULT_SECONDS makes them long.
-fault_tests = %D%/chaos-real-worker %D%/overload %D%/soak
+# What goes wrong in a year, in seconds: short by default; LATHE_FAULT_SECONDS makes them long. And models made to hurt.
+fault_tests = \
+	%D%/chaos-real-worker \
+	%D%/hostile-models \
+	%D%/overload \
+	%D%/soak \
+	%D%/worker-killed \
+	%D%/worker-runs-out
 TESTS += $(fault_tests)
-EXTRA_DIST += $(fault_tests)
+EXTRA_DIST += $(fault_tests) %D%/harness.sh
