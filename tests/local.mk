@@ -5,7 +5,6 @@ include tests/fuzz/local.mk
 include tests/golden/local.mk
 include tests/cli/local.mk
 include tests/property/local.mk
-include tests/fault/local.mk
 include tests/style/local.mk
 include tests/numeric/local.mk
 include tests/conformance/local.mk

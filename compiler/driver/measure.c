@@ -74,10 +74,11 @@ static int make_inputs(const struct lth_variant *build, struct runner *r, struct
 			count *= t->dims[axis];
 		}
 		enum lth_dtype dtype = lth_dtype_by_onnx(port->dtype);
-		if (dtype == LTH_DTYPE_STRING || !lth_dtype_bytes(dtype, count, &bytes) ||
-		    !(t->data = calloc(1, (size_t)bytes + 64))) {
-			error->code = LATHE_ERROR_INPUT;
-			snprintf(error->text, sizeof(error->text), "input %s: no random values for its type and size",
+		bool known = dtype != LTH_DTYPE_STRING && lth_dtype_bytes(dtype, count, &bytes);
+		if (!known || !(t->data = calloc(1, (size_t)bytes + 64))) {
+			error->code = known ? LATHE_ERROR_MEMORY : LATHE_ERROR_INPUT;
+			snprintf(error->text, sizeof(error->text),
+				 known ? "input %s: no memory for random values" : "input %s: no random values for its type",
 				 port->name);
 			return error->code;
 		}
@@ -270,7 +271,10 @@ static enum lth_code in_child(struct measuring *m, json_t **out, int64_t *out_rs
 	lth_buf_free(&text);
 	const char *error = json_string_value(json_object_get(answer, "error"));
 	if (!answer || error) {
-		code = lth_diag_fail(diag, LTH_RUNTIME_ERROR, "measure", NULL, NULL, "%s", error ? error : "no figures");
+		bool memory = json_integer_value(json_object_get(answer, "code")) == LATHE_ERROR_MEMORY;
+		code = lth_diag_fail(diag, memory ? LTH_OUT_OF_MEMORY : LTH_RUNTIME_ERROR, "measure", NULL,
+				     memory ? "measure at smaller dims, or raise the worker's memory limit" : NULL, "%s",
+				     error ? error : "no figures");
 		json_decref(answer);
 		return code;
 	}
