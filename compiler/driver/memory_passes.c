@@ -49,7 +49,7 @@ static enum lth_code manifest(struct lth_variant *build)
 /* Expansions of the search for an order: some hundred microseconds at level 2. */
 static int64_t order_effort(const struct lth_variant *build)
 {
-	return build->opt_level >= 3 ? 2000000 : 5000;
+	return build->opt_level >= 3 ? 2000000 : 2000;
 }
 
 static enum lth_code lifetimes(struct lth_variant *build)

@@ -6,6 +6,7 @@
  * Thread rule: as the program's. */
 #include "compiler/memory/memory.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 void lth_branches_add_up(struct lth_program *program)
@@ -29,9 +30,18 @@ void lth_branches_add_up(struct lth_program *program)
 	}
 }
 
-static uint32_t storage_of(const struct lth_program *program, uint32_t tensor)
+/* What coalescing knows of each storage, and what it has become. */
+struct coalescer {
+	struct lth_program *program;
+	uint32_t *now;   /* by storage: the one that it has become */
+	uint32_t *born;  /* by storage: its ALLOC; LTH_NONE: none, or several */
+	uint32_t *last;  /* by storage: the last instruction that mentions it */
+	bool *gone;      /* by instruction: to be taken out */
+};
+
+static uint32_t storage_of(const struct coalescer *c, uint32_t tensor)
 {
-	return tensor == LTH_NONE ? LTH_NONE : program->tensors[tensor].storage;
+	return tensor == LTH_NONE ? LTH_NONE : c->now[c->program->tensors[tensor].storage];
 }
 
 static bool same_window(const struct lth_tensor *a, const struct lth_tensor *b)
@@ -42,105 +52,146 @@ static bool same_window(const struct lth_tensor *a, const struct lth_tensor *b)
 }
 
 /* The same window on two storages of one size. */
-static bool whole_copy(const struct lth_program *program, const struct lth_instr *copy)
+static bool whole_copy(const struct coalescer *c, const struct lth_instr *copy)
 {
-	const struct lth_tensor *to = &program->tensors[copy->tensors[0]], *from = &program->tensors[copy->tensors[1]];
-	const struct lth_storage *x = &program->storages[from->storage], *y = &program->storages[to->storage];
+	const struct lth_program *program = c->program;
+	uint32_t to = storage_of(c, copy->tensors[0]), from = storage_of(c, copy->tensors[1]);
+	const struct lth_storage *x = &program->storages[from], *y = &program->storages[to];
 	return x->kind == LTH_STORAGE_ARENA && y->kind == LTH_STORAGE_ARENA && x->size == y->size &&
-	       x->alignment <= y->alignment && from->storage != to->storage && same_window(from, to);
+	       x->alignment <= y->alignment && from != to &&
+	       same_window(&program->tensors[copy->tensors[0]], &program->tensors[copy->tensors[1]]);
 }
 
 /* May the call write its result on `from` over its operands on `to`: does it read them only where it then writes? */
-static bool writes_over(const struct lth_program *program, const struct lth_instr *call, uint32_t from, uint32_t to)
+static bool writes_over(const struct coalescer *c, const struct lth_instr *call, uint32_t from, uint32_t to)
 {
+	const struct lth_program *program = c->program;
 	if (call->op != LTH_INSTR_CALL || call->num_outputs != 1 || call->scratch == to ||
-	    storage_of(program, call->tensors[0]) != from)
+	    storage_of(c, call->tensors[0]) != from)
 		return false;
 	for (uint32_t k = 1; k < call->num_tensors; k++)
-		if (storage_of(program, call->tensors[k]) == to &&
+		if (storage_of(c, call->tensors[k]) == to &&
 		    (k >= 32 || !(call->in_place & 1u << k) ||
 		     !same_window(&program->tensors[call->tensors[0]], &program->tensors[call->tensors[k]])))
 			return false;
 	return true;
 }
 
-static bool mentions(const struct lth_program *program, const struct lth_instr *instr, uint32_t storage)
+static bool mentions(const struct coalescer *c, const struct lth_instr *instr, uint32_t storage)
 {
 	if (instr->op == LTH_INSTR_CALL && instr->scratch == storage)
 		return true;
 	for (uint32_t k = 0; k < instr->num_tensors; k++)
-		if (storage_of(program, instr->tensors[k]) == storage)
+		if (storage_of(c, instr->tensors[k]) == storage)
 			return true;
 	return false;
 }
 
-/* The ALLOC of the copied storage, when all of its life lies between it and the copy in a straight line, and the target
- * is not touched there but by the call that begins it; LTH_NONE otherwise. */
-static uint32_t copied_life(const struct lth_program *program, uint32_t copy)
+/* Does all of the copied storage's life lie between its ALLOC and the copy in a straight line, and is the target not
+ * touched there from the first use on, but by the call that is it? */
+static bool may_coalesce(const struct coalescer *c, uint32_t copy)
 {
-	const struct lth_instr *instrs = program->instrs;
-	uint32_t to = storage_of(program, instrs[copy].tensors[0]), from = storage_of(program, instrs[copy].tensors[1]);
-	uint32_t born = LTH_NONE;
-	for (uint32_t i = 0; i < program->num_instrs; i++) {
-		if (i > copy && mentions(program, &instrs[i], from))
-			return LTH_NONE;
-		if (instrs[i].op == LTH_INSTR_ALLOC && instrs[i].storage == from) {
-			if (born != LTH_NONE || i > copy)
-				return LTH_NONE;
-			born = i;
-		}
-	}
-	for (uint32_t i = 0; i < program->num_outputs; i++)
-		if (storage_of(program, program->outputs[i].tensor) == from)
-			return LTH_NONE;
+	const struct lth_instr *instrs = c->program->instrs;
+	uint32_t to = storage_of(c, instrs[copy].tensors[0]), from = storage_of(c, instrs[copy].tensors[1]);
 	bool begun = false;
-	for (uint32_t i = born == LTH_NONE ? copy : born + 1; i < copy; i++) {
+	if (c->born[from] == LTH_NONE || c->born[from] > copy || c->last[from] != copy)
+		return false;
+	for (uint32_t i = c->born[from] + 1; i < copy; i++) {
 		enum lth_instr_op op = instrs[i].op;
 		bool straight = op == LTH_INSTR_CALL || op == LTH_INSTR_BUILTIN || op == LTH_INSTR_COPY ||
 				op == LTH_INSTR_ALLOC || op == LTH_INSTR_KILL || op == LTH_INSTR_GUARD;
-		bool first = !begun && mentions(program, &instrs[i], from);
+		bool first = !begun && mentions(c, &instrs[i], from);
+		if (c->gone[i])
+			continue;
 		if (!straight || ((op == LTH_INSTR_ALLOC || op == LTH_INSTR_KILL) && instrs[i].storage == to))
-			return LTH_NONE;
+			return false;
 		begun |= first;
-		if (mentions(program, &instrs[i], to) && begun && !(first && writes_over(program, &instrs[i], from, to)))
-			return LTH_NONE;
+		if (begun && mentions(c, &instrs[i], to) && !(first && writes_over(c, &instrs[i], from, to)))
+			return false;
 	}
-	return begun ? born : LTH_NONE;
+	return begun;
 }
 
-/* Moves all of the copied storage's tensors to the target and takes ALLOC, KILL and copy out. */
-static void coalesce(struct lth_program *program, uint32_t copy)
+static void find_facts(struct coalescer *c)
 {
-	uint32_t to = storage_of(program, program->instrs[copy].tensors[0]);
-	uint32_t from = storage_of(program, program->instrs[copy].tensors[1]), out = 0;
-	for (uint32_t t = 0; t < program->num_tensors; t++)
-		if (program->tensors[t].storage == from)
-			program->tensors[t].storage = to;
+	const struct lth_program *program = c->program;
+	for (uint32_t s = 0; s < program->num_storages; s++) {
+		c->now[s] = s;
+		c->born[s] = c->last[s] = LTH_NONE;
+	}
 	for (uint32_t i = 0; i < program->num_instrs; i++) {
 		const struct lth_instr *instr = &program->instrs[i];
-		bool ends = (instr->op == LTH_INSTR_ALLOC || instr->op == LTH_INSTR_KILL) && instr->storage == from;
-		if (i != copy && !ends)
+		if (instr->op == LTH_INSTR_ALLOC) /* a second one counts as never */
+			c->born[instr->storage] = c->born[instr->storage] == LTH_NONE ? i : program->num_instrs;
+		if (instr->op == LTH_INSTR_CALL && instr->scratch != LTH_NONE)
+			c->last[instr->scratch] = i;
+		for (uint32_t k = 0; k < instr->num_tensors; k++)
+			if (instr->tensors[k] != LTH_NONE)
+				c->last[program->tensors[instr->tensors[k]].storage] = i;
+	}
+	for (uint32_t i = 0; i < program->num_outputs; i++)
+		c->last[program->tensors[program->outputs[i].tensor].storage] = program->num_instrs;
+}
+
+/* The copied storage becomes the target; its ALLOC, its KILL and the copy go. */
+static void coalesce(struct coalescer *c, uint32_t copy)
+{
+	uint32_t to = storage_of(c, c->program->instrs[copy].tensors[0]);
+	uint32_t from = storage_of(c, c->program->instrs[copy].tensors[1]);
+	for (uint32_t s = 0; s < c->program->num_storages; s++)
+		c->now[s] = c->now[s] == from ? to : c->now[s];
+	c->gone[copy] = c->gone[c->born[from]] = true;
+	for (uint32_t i = copy + 1; i < c->program->num_instrs && c->program->instrs[i].op == LTH_INSTR_KILL; i++)
+		c->gone[i] |= c->program->instrs[i].storage == from;
+}
+
+static void rewrite(struct coalescer *c)
+{
+	struct lth_program *program = c->program;
+	uint32_t out = 0;
+	for (uint32_t t = 0; t < program->num_tensors; t++)
+		program->tensors[t].storage = c->now[program->tensors[t].storage];
+	for (uint32_t i = 0; i < program->num_instrs; i++) {
+		const struct lth_instr *instr = &program->instrs[i];
+		bool ends = instr->op == LTH_INSTR_KILL && c->now[instr->storage] != instr->storage;
+		if (!c->gone[i] && !ends)
 			program->instrs[out++] = *instr;
 	}
 	program->num_instrs = out;
 }
 
-enum lth_code lth_share_branches(struct lth_program *program, struct lth_diag *diag)
+static void coalesce_all(struct coalescer *c)
 {
 	uint32_t loops = 0;
-	for (uint32_t i = 0; i < program->num_instrs; i++) {
-		const struct lth_instr *instr = &program->instrs[i];
+	find_facts(c);
+	for (uint32_t i = 0; i < c->program->num_instrs; i++) {
+		const struct lth_instr *instr = &c->program->instrs[i];
 		loops += instr->op == LTH_INSTR_LOOP;
 		loops -= instr->op == LTH_INSTR_ENDLOOP;
-		if (!loops || instr->op != LTH_INSTR_COPY || !whole_copy(program, instr))
-			continue;
-		uint32_t born = copied_life(program, i);
-		if (born == LTH_NONE)
-			continue;
-		coalesce(program, i);
-		i = born - 1; /* what was behind the ALLOC has moved up by one */
+		if (loops && instr->op == LTH_INSTR_COPY && whole_copy(c, instr) && may_coalesce(c, i))
+			coalesce(c, i);
 	}
-	enum lth_code code = lth_program_link_blocks(program, diag);
-	lth_lifetimes_set_ranges(program);
+	rewrite(c);
+}
+
+enum lth_code lth_share_branches(struct lth_program *program, struct lth_diag *diag)
+{
+	struct coalescer c = {.program = program};
+	enum lth_code code = LTH_OK;
+	c.now = calloc(program->num_storages + 1, sizeof(*c.now));
+	c.born = calloc(program->num_storages + 1, sizeof(*c.born));
+	c.last = calloc(program->num_storages + 1, sizeof(*c.last));
+	c.gone = calloc(program->num_instrs + 1, sizeof(*c.gone));
+	if (c.now && c.born && c.last && c.gone) {
+		coalesce_all(&c);
+		code = lth_program_link_blocks(program, diag);
+		lth_lifetimes_set_ranges(program);
+	} else {
+		code = lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "ShareBranches", NULL, NULL, "no memory");
+	}
+	free(c.now);
+	free(c.born);
+	free(c.last);
+	free(c.gone);
 	return code;
 }

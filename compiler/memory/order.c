@@ -20,7 +20,7 @@ struct access {
 struct orderer {
 	struct lth_program *program;
 	struct lth_diag *diag;
-	int64_t effort;
+	int64_t effort, all_calls;       /* effort is shared out by calls */
 	int64_t *sizes;                 /* by storage, at the hint, as taken; 0 where it does not count */
 	int64_t *values;                /* of expressions at the hint, */
 	bool *defined;                  /* where they have one before the run */
@@ -349,7 +349,8 @@ static enum lth_code order_run(struct orderer *o)
 					    .before = edges.list,
 					    .in_place_from = from,
 					    .in_place_to = to,
-					    .effort = o->effort + 32 * (int64_t)o->num_calls};
+					    .effort = 32 * (int64_t)o->num_calls +
+						      o->effort * o->num_calls / o->all_calls};
 	enum lth_code code = lth_order_search(&problem, &order, o->diag);
 	if (code != LTH_OK)
 		return code;
@@ -404,6 +405,8 @@ enum lth_code lth_order_for_memory(struct lth_program *program, int64_t effort, 
 	memset(o.block, 0xff, storages * sizeof(uint32_t));
 	memset(o.item, 0xff, storages * sizeof(uint32_t));
 	find_facts(&o, opener);
+	for (uint32_t i = 0; i < program->num_instrs; i++)
+		o.all_calls += movable(program->instrs[i].op) && program->instrs[i].op != LTH_INSTR_ALLOC;
 	enum lth_code code = find_sizes(&o);
 	if (code == LTH_OK)
 		code = order_all(&o, opener);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Plans beyond the first get a part of its effort: there are several, and the decoder's orders find most of them. */
-enum { MAX_ATTEMPTS = 24, EFFORT_PART = 8, LEAST_EFFORT = 500 };
+enum { MAX_ATTEMPTS = 24, LARGE_ATTEMPTS = 6, GREEDY_ATTEMPTS = 3, LARGE = 4096, EFFORT_PART = 8, LEAST_EFFORT = 500 };
 
 struct chooser {
 	const struct lth_box *box;
@@ -14,6 +14,7 @@ struct chooser {
 	struct lth_diag *diag;
 	int64_t *bound;   /* by row: the live bound; 0 where the row cannot be planned */
 	int64_t *least;   /* by row: height of the best orientation so far */
+	int64_t *heights; /* of each orientation of the set at each row, and behind them of two candidates */
 	int64_t *offsets; /* scratch, one a buffer */
 	bool *closed;     /* by row: has been planned */
 };
@@ -87,24 +88,28 @@ static uint32_t worst_row(const struct chooser *c)
 	return worst;
 }
 
-/* What the set would gain by an orientation: the sum over rows of ratio saved. */
-static double gain(struct chooser *c, const struct lth_orient *orient)
+static int64_t *heights_of(const struct chooser *c, uint32_t orient)
+{
+	return c->heights + (size_t)orient * c->box->num_rows;
+}
+
+/* Evaluates an orientation at all rows into `heights`; what the set would gain by it: the sum of ratios saved. */
+static double gain(struct chooser *c, const struct lth_orient *orient, int64_t *heights)
 {
 	double sum = 0;
 	for (uint32_t row = 0; row < c->box->num_rows; row++) {
-		int64_t height = height_at(c, orient, row);
-		if (c->bound[row] > 0 && height < c->least[row])
-			sum += (double)(c->least[row] - height) / (double)c->bound[row];
+		heights[row] = height_at(c, orient, row);
+		if (c->bound[row] > 0 && heights[row] < c->least[row])
+			sum += ((double)c->least[row] - (double)heights[row]) / (double)c->bound[row];
 	}
 	return sum;
 }
 
-static void adopt(struct chooser *c, struct lth_orient *orient)
+static void adopt(struct chooser *c, struct lth_orient *orient, const int64_t *heights)
 {
-	for (uint32_t row = 0; row < c->box->num_rows; row++) {
-		int64_t height = height_at(c, orient, row);
-		c->least[row] = height < c->least[row] ? height : c->least[row];
-	}
+	for (uint32_t row = 0; row < c->box->num_rows; row++)
+		c->least[row] = heights[row] < c->least[row] ? heights[row] : c->least[row];
+	memcpy(heights_of(c, c->plan->set.count), heights, c->box->num_rows * sizeof(*heights));
 	c->plan->set.orients[c->plan->set.count++] = *orient;
 	*orient = (struct lth_orient){0};
 }
@@ -140,23 +145,25 @@ static enum lth_code try_row(struct chooser *c, uint32_t row)
 {
 	static const enum lth_plan_strategy beside[] = {LTH_PLAN_GREEDY_BY_SIZE, LTH_PLAN_BEST_FIT};
 	struct lth_orient best = {0};
+	int64_t *heights = heights_of(c, LTH_ORIENT_MAX), *best_heights = heights_of(c, LTH_ORIENT_MAX + 1);
 	double most = 0;
 	size_t others = c->options->strategy == LTH_PLAN_EXACT ? sizeof(beside) / sizeof(beside[0]) : 0;
 	enum lth_code code = LTH_OK;
 	for (size_t k = 0; k <= others && code == LTH_OK; k++) {
 		struct lth_orient one = {0};
 		code = plan_row(c, k == 0 ? c->options->strategy : beside[k - 1], row, &one);
-		double saved = code == LTH_OK ? gain(c, &one) : 0;
+		double saved = code == LTH_OK ? gain(c, &one, heights) : 0;
 		if (saved > most) {
 			struct lth_orient old = best;
 			best = one;
 			one = old;
 			most = saved;
+			memcpy(best_heights, heights, c->box->num_rows * sizeof(*heights));
 		}
 		lth_orient_free(&one);
 	}
 	if (code == LTH_OK && most > 0)
-		adopt(c, &best);
+		adopt(c, &best, best_heights);
 	lth_orient_free(&best);
 	c->closed[row] = true;
 	return code;
@@ -171,7 +178,7 @@ static void drop_needless(struct chooser *c)
 		for (uint32_t row = 0; row < c->box->num_rows && !needed; row++) {
 			int64_t without = INT64_MAX;
 			for (uint32_t j = 0; j < set->count; j++) {
-				int64_t height = j == k ? INT64_MAX : height_at(c, &set->orients[j], row);
+				int64_t height = j == k ? INT64_MAX : heights_of(c, j)[row];
 				without = height < without ? height : without;
 			}
 			needed = without > c->least[row];
@@ -181,6 +188,8 @@ static void drop_needless(struct chooser *c)
 		lth_orient_free(&set->orients[k]);
 		set->count--;
 		memmove(&set->orients[k], &set->orients[k + 1], (set->count - k) * sizeof(set->orients[0]));
+		memmove(heights_of(c, k), heights_of(c, k + 1),
+			(size_t)(set->count - k) * c->box->num_rows * sizeof(*c->heights));
 	}
 }
 
@@ -207,10 +216,13 @@ static enum lth_code choose(struct chooser *c)
 	enum lth_code code = plan_row(c, c->options->strategy, 0, &first);
 	if (code != LTH_OK)
 		return code;
-	adopt(c, &first);
+	(void)gain(c, &first, heights_of(c, LTH_ORIENT_MAX));
+	adopt(c, &first, heights_of(c, LTH_ORIENT_MAX));
 	c->closed[0] = true;
 	c->diag = &scratch; /* a shape that overflows where the hint does not is left out */
-	for (unsigned attempt = 0; attempt < MAX_ATTEMPTS && c->plan->set.count < LTH_ORIENT_MAX; attempt++) {
+	unsigned attempts = c->box->count > LARGE ? LARGE_ATTEMPTS : MAX_ATTEMPTS;
+	attempts = c->options->strategy == LTH_PLAN_EXACT ? attempts : GREEDY_ATTEMPTS;
+	for (unsigned attempt = 0; attempt < attempts && c->plan->set.count < LTH_ORIENT_MAX; attempt++) {
 		uint32_t row = worst_row(c);
 		if (row == UINT32_MAX)
 			break;
@@ -236,9 +248,10 @@ enum lth_code lth_box_plan(const struct lth_box *box, const struct lth_plan_opti
 	enum lth_code code = LTH_OUT_OF_MEMORY;
 	c.bound = calloc(box->num_rows + 1, sizeof(*c.bound));
 	c.least = calloc(box->num_rows + 1, sizeof(*c.least));
+	c.heights = calloc((size_t)box->num_rows * (LTH_ORIENT_MAX + 2) + 1, sizeof(*c.heights));
 	c.offsets = calloc(box->count + 1, sizeof(*c.offsets));
 	c.closed = calloc(box->num_rows + 1, sizeof(*c.closed));
-	if (c.bound && c.least && c.offsets && c.closed && find_bounds(&c))
+	if (c.bound && c.least && c.heights && c.offsets && c.closed && find_bounds(&c))
 		code = choose(&c);
 	else
 		lth_diag_fail(diag, code, "MemoryPlan", NULL, NULL, "no memory for %zu storages", box->count);
@@ -248,6 +261,7 @@ enum lth_code lth_box_plan(const struct lth_box *box, const struct lth_plan_opti
 		lth_box_plan_free(&plan);
 	free(c.bound);
 	free(c.least);
+	free(c.heights);
 	free(c.offsets);
 	free(c.closed);
 	return code;

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Sampled shapes, and sizes kept of all of them. */
-enum { MAX_SAMPLES = 96, MAX_SIZES = 1 << 22 };
+enum { MAX_SAMPLES = 96, MIN_SAMPLES = 8, MAX_SIZES = 1 << 17, GREEDY_SIZES = 1 << 14 };
 
 struct planner {
 	struct lth_program *program;
@@ -52,8 +52,9 @@ static void find_storages(struct planner *p)
 static enum lth_code sample(struct planner *p)
 {
 	uint32_t rows = p->fixed ? 1 : MAX_SAMPLES;
-	if ((size_t)rows * p->count > MAX_SIZES)
-		rows = MAX_SIZES / p->count > LTH_NAMED_SAMPLES ? MAX_SIZES / p->count : LTH_NAMED_SAMPLES;
+	uint32_t sizes = p->options->strategy == LTH_PLAN_EXACT ? MAX_SIZES : GREEDY_SIZES;
+	if ((size_t)rows * p->count > sizes)
+		rows = sizes / p->count > MIN_SAMPLES ? sizes / p->count : MIN_SAMPLES;
 	p->sizes = calloc((size_t)rows * p->count + 1, sizeof(*p->sizes));
 	if (!p->sizes)
 		return no_memory(p->diag);
