@@ -19,6 +19,7 @@ noinst_LIBRARIES += %D%/libops.a
 	%D%/families/irregular.def \
 	%D%/families/linear.def \
 	%D%/families/microsoft.def \
+	%D%/families/ml.def \
 	%D%/families/movement.def \
 	%D%/families/strings.def \
 	%D%/families/training.def \
@@ -36,6 +37,9 @@ noinst_LIBRARIES += %D%/libops.a
 	%D%/microsoft.c \
 	%D%/normalization.c \
 	%D%/pool.c \
+	%D%/ml.c %D%/ml.h \
+	%D%/ml_labels.c \
+	%D%/ml_models.c \
 	%D%/strings.c %D%/strings.h \
 	%D%/text.c \
 	%D%/training.c \
