@@ -215,17 +215,17 @@ static lth_value_id two_probabilities(struct lth_infer *infer, lth_value_id deci
 	return lth_build(infer, LTH_OP_ID_Concat, (lth_value_id[]){first, second}, 2, &axis, 1);
 }
 
-/* The place of the label: where the most votes (or the greatest score) are. With one rho two labels have a rule of their
- * own (positive coefficients make the second the positive one), and fewer or more labels mean 1 or 0. */
+/* The label where the most votes (or the greatest score) are. With one rho, positive coefficients make the second of two
+ * labels the positive one; without labels it is 1 above 0, else 0. */
 static lth_value_id choose_label(struct lth_infer *infer, const struct svm *svm, lth_value_id weights, bool has_proba)
 {
 	const int64_t last = -1;
 	uint32_t labels = lth_ml_num_labels(infer);
 	lth_value_id best = lth_ml_best(infer, weights);
-	if (svm->num_rho != 1)
+	if (svm->num_rho != 1 || (labels && labels != 2))
 		return lth_ml_labels(infer, best);
 	lth_value_id most = lth_build_reduce(infer, LTH_OP_ID_ReduceMax, weights, &last, 1, false);
-	if (labels != 2) {
+	if (!labels) {
 		lth_value_id above = lth_build2(infer, LTH_OP_ID_Greater, most, f32(infer, 0));
 		return lth_build_cast(infer, above, LTH_DTYPE_I64);
 	}

@@ -30,6 +30,7 @@ runtime_exec_sources = \
 	runtime/kernels/string_case.c \
 	runtime/kernels/string_ops.c \
 	runtime/kernels/top_k.c \
+	runtime/kernels/trees.c \
 	runtime/kernels/unique.c \
 	runtime/kernels/walk.h \
 	runtime/profiler.c runtime/profiler.h \
