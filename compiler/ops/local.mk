@@ -40,6 +40,7 @@ noinst_LIBRARIES += %D%/libops.a
 	%D%/ml.c %D%/ml.h \
 	%D%/ml_labels.c \
 	%D%/ml_models.c \
+	%D%/ml_trees.c \
 	%D%/strings.c %D%/strings.h \
 	%D%/text.c \
 	%D%/training.c \
