@@ -3,3 +3,4 @@ include bench/codegen/local.mk
 include bench/kernels/local.mk
 include bench/memory/local.mk
 include bench/http/local.mk
+include bench/ops/local.mk
