@@ -511,7 +511,7 @@ static void plan_kept(struct reduce *reduce)
 /* Rows in vectors of several registers, so that whole runs of cache lines are used at once; where registers allow. */
 static void widen_rows(struct reduce *reduce, lth_dim extent)
 {
-	unsigned times = 4;
+	unsigned times = 8;
 	for (uint32_t stage = 0; stage < reduce->form.num_stages; stage++)
 		if (is_dear(reduce->lower->pool, reduce->roots[stage].x))
 			times = 1;

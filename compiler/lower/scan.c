@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { VECTORS = 4 }; /* a strip of rows wide enough for whole cache lines to be used at once */
+enum { VECTORS = 8 }; /* a strip of rows wide enough for whole cache lines to be used at once */
 
 struct scan {
 	struct lth_lower *lower;
