@@ -81,8 +81,11 @@ def main(arguments):
     program, model, dims = arguments[0], None, []
     for argument in arguments[1:] + ["--"]:
         if argument == "--":
-            if model:
-                table(program, model, dims)
+            try:
+                if model:
+                    table(program, model, dims)
+            except RuntimeError as error:  # a model that does not compile leaves the others their tables
+                print(error)
             model, dims = None, []
         elif model is None:
             model = argument
