@@ -57,10 +57,9 @@ stop_daemon() {
 	daemon_pid=
 }
 
-# sanitized_tests: the quick tests under the address and undefined-behaviour sanitizers, in build-asan/. What gcc believes
-# to be uninitialised in instrumented code is noise.
+# sanitized_tests: the quick tests under the address and undefined-behaviour sanitizers, in build-asan/.
 sanitized_tests() {
-	prepare_tree build-asan CFLAGS='-g -O1 -Wno-maybe-uninitialized' --enable-werror --with-sanitizer=address,undefined
+	prepare_tree build-asan CFLAGS='-g -O1' --enable-werror --with-sanitizer=address,undefined
 	say "running the quick tests under sanitizers"
 	make -s -C build-asan -j"$(nproc)" check-quick
 }
