@@ -67,3 +67,15 @@ check_PROGRAMS += %D%/test_memory
 	compiler/lower/liblower.a compiler/ops/libops.a compiler/ir/libir.a runtime/program/libprogram.a \
 	runtime/base/libsha256.a runtime/base/libbase.a $(CHECK_LIBS) $(CRYPTO_LIBS) -lm
 TESTS += %D%/test_memory
+check_PROGRAMS += %D%/test_control
+%C%_test_control_SOURCES = %D%/test_control.c
+%C%_test_control_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(JANSSON_CFLAGS)
+%C%_test_control_LDADD = compiler/driver/libdriver.a compiler/import/libimport.a compiler/passes/libpasses.a \
+	compiler/ops/libops.a compiler/codegen/libcodegen.a compiler/emit/libemit.a compiler/memory/libmemory.a \
+	compiler/memory/plan/libplanjson.a compiler/memory/plan/libplan.a compiler/passes/libpasses.a \
+	compiler/ops/libops.a compiler/lower/liblower.a compiler/ops/libops.a compiler/lower/liblower.a \
+	compiler/options/liboptions.a compiler/ir/libir.a runtime/exec/librt.a \
+	runtime/program/libprogram.a runtime/base/libsha256.a runtime/base/libbase.a $(CHECK_LIBS) \
+	$(LLVM_LIBS) $(PROTOBUF_C_LIBS) $(JANSSON_LIBS) $(CRYPTO_LIBS) -lm -lpthread -ldl
+EXTRA_%C%_test_control_DEPENDENCIES = runtime/exec/rt-so.o
+TESTS += %D%/test_control
