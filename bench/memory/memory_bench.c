@@ -110,7 +110,8 @@ static bool evaluate_box(struct bench *b, long shapes)
 		counted++;
 	}
 	printf("  box: %ld shapes, arena / live bound mean %.5f worst %.5f, %ld above the top's arena of %" PRIu64
-	       " bytes, %.1f us each\n", shapes, counted ? sum / (double)counted : 1, worst, above_top, top.arena_bytes,
+	       " bytes, %.1f us each\n",
+	       shapes, counted ? sum / (double)counted : 1, worst, above_top, top.arena_bytes,
 	       us / (double)(shapes ? shapes : 1));
 	return above_top == 0;
 }
@@ -148,8 +149,8 @@ static bool set_dims(struct bench *b, uint32_t input)
 	for (uint32_t axis = 0; axis < port->rank; axis++) {
 		if (port->static_dims[axis] < 0 && port->dim_symbols[axis] < 0)
 			return false;
-		t->dims[axis] = port->static_dims[axis] >= 0 ? port->static_dims[axis]
-							     : b->shape[port->dim_symbols[axis]];
+		t->dims[axis] =
+			port->static_dims[axis] >= 0 ? port->static_dims[axis] : b->shape[port->dim_symbols[axis]];
 	}
 	return true;
 }
@@ -249,8 +250,9 @@ static bool run_many(struct bench *b, long runs, long distinct)
 	}
 	lathe_counters(b->context, &counters);
 	double growth = before ? 100.0 * ((double)most / (double)before - 1) : 0;
-	printf("  runs: %ld at random shapes, resident %ld KiB after a tenth, at most %ld KiB later (%+.2f %%), %" PRIu64
-	       " allocations in second runs at a shape, arena %" PRIu64 " bytes, pool peak %" PRIu64 " bytes\n",
+	printf("  runs: %ld at random shapes, resident %ld KiB after a tenth, at most %ld KiB later (%+.2f %%), "
+	       "%" PRIu64 " allocations in second runs at a shape, arena %" PRIu64 " bytes, pool peak %" PRIu64
+	       " bytes\n",
 	       runs, before / 1024, most / 1024, growth, allocations, counters.arena_bytes, counters.pool_peak_bytes);
 	return growth <= 1 && allocations == 0;
 }

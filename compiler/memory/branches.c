@@ -1,8 +1,8 @@
 /* ShareBranches: what the arms of an If may share, and loops without copies.
  *
  * Only one arm of an If runs, so storages of its two arms may lie on each other: their ranges in the linear list never
- * meet. Without the pass (lth_branches_add_up) they live for the whole If and add up. A loop's next state that is copied
- * over the old one at the end of a turn is written there at once, where nobody reads the old one any more.
+ * meet. Without the pass (lth_branches_add_up) they live for the whole If and add up. A loop's next state that is
+ * copied over the old one at the end of a turn is written there at once, where nobody reads the old one any more.
  * Thread rule: as the program's. */
 #include "compiler/memory/memory.h"
 
@@ -18,7 +18,8 @@ void lth_branches_add_up(struct lth_program *program)
 			begin = i;
 		if (op != LTH_INSTR_ENDIF || --depth > 0)
 			continue;
-		for (uint32_t k = begin; k < i; k++) { /* the outermost If is complete: its own storages live through it */
+		for (uint32_t k = begin; k < i;
+		     k++) { /* the outermost If is complete: its own storages live through it */
 			if (program->instrs[k].op != LTH_INSTR_ALLOC)
 				continue;
 			struct lth_storage *storage = &program->storages[program->instrs[k].storage];
@@ -33,10 +34,10 @@ void lth_branches_add_up(struct lth_program *program)
 /* What coalescing knows of each storage, and what it has become. */
 struct coalescer {
 	struct lth_program *program;
-	uint32_t *now;   /* by storage: the one that it has become */
-	uint32_t *born;  /* by storage: its ALLOC; LTH_NONE: none, or several */
-	uint32_t *last;  /* by storage: the last instruction that mentions it */
-	bool *gone;      /* by instruction: to be taken out */
+	uint32_t *now;	/* by storage: the one that it has become */
+	uint32_t *born; /* by storage: its ALLOC; LTH_NONE: none, or several */
+	uint32_t *last; /* by storage: the last instruction that mentions it */
+	bool *gone;	/* by instruction: to be taken out */
 };
 
 static uint32_t storage_of(const struct coalescer *c, uint32_t tensor)

@@ -95,9 +95,11 @@ static enum lth_code refuse(const struct lth_program *program, const struct lth_
 		describe_shape(program, symbols, &shape);
 		name_peak(program, sizes, figures.peak_instr, &peak);
 		if (total)
-			snprintf(expected, sizeof(expected), "at most %lld bytes, %lld in all less %lld of constants and "
-				 "%lld of inputs and outputs", (long long)allowed, (long long)options->budget_total_bytes,
-				 (long long)constants_bytes, (long long)figures.io_bytes);
+			snprintf(expected, sizeof(expected),
+				 "at most %lld bytes, %lld in all less %lld of constants and "
+				 "%lld of inputs and outputs",
+				 (long long)allowed, (long long)options->budget_total_bytes, (long long)constants_bytes,
+				 (long long)figures.io_bytes);
 		else
 			snprintf(expected, sizeof(expected), "at most %lld bytes", (long long)allowed);
 		code = lth_diag_fail(diag, LTH_BUDGET_UNREACHABLE,

@@ -1,9 +1,10 @@
 /* The arena as text: for each orientation the largest of some sums, and the least of these.
  *
- * The offset of a storage is a maximum over sums of sizes below it. Sums are kept as coefficients over atoms: products of
- * symbols and of what is not a polynomial, all of them 0 or more. A sum that can never be the larger of two is dropped:
- * its every atom is covered by as much of the other's, of the same atom or of a multiple of it (batch*seq covers batch).
- * What remains is exact at every shape. Sizes count as plans take them, in whole alignment units. Thread rule: reads the program only. */
+ * The offset of a storage is a maximum over sums of sizes below it. Sums are kept as coefficients over atoms: products
+ * of symbols and of what is not a polynomial, all of them 0 or more. A sum that can never be the larger of two is
+ * dropped: its every atom is covered by as much of the other's, of the same atom or of a multiple of it (batch*seq
+ * covers batch). What remains is exact at every shape. Sizes count as plans take them, in whole alignment units. Thread
+ * rule: reads the program only. */
 #include "compiler/memory/memory.h"
 
 #include "runtime/base/checked.h"
@@ -45,8 +46,8 @@ struct former {
 	struct atom atoms[MAX_ATOMS];
 	uint32_t num_atoms;
 	int64_t covers[MAX_ATOMS][MAX_ATOMS]; /* [a][b]: atom b is at least so many times atom a */
-	struct sum *sizes; /* by storage */
-	struct sums *ends; /* by place in the orientation: tops of the storage */
+	struct sum *sizes;		      /* by storage */
+	struct sums *ends;		      /* by place in the orientation: tops of the storage */
 };
 
 static bool same_atom(const struct atom *a, const struct atom *b)
@@ -127,7 +128,8 @@ static int64_t *coefficient_of(struct former *f, struct sum *sum, const struct a
 static bool form_size(struct former *f, const struct lth_storage *storage, struct sum *out)
 {
 	struct polynomial p = polynomial_of(f->program, storage->size, 0);
-	struct atom one = {.count = 0}, whole = {.factors = {storage->size}, .count = 1, .rounded_to = storage->alignment};
+	struct atom one = {.count = 0},
+		    whole = {.factors = {storage->size}, .count = 1, .rounded_to = storage->alignment};
 	int64_t constant, *at;
 	if (f->program->exprs[storage->size].op == LTH_EXPR_CONST) {
 		constant = f->program->exprs[storage->size].value;
@@ -308,8 +310,10 @@ static bool prepare(struct former *f)
 
 static void too_long(const struct lth_program *program, struct lth_buf *out)
 {
-	lth_buf_printf(out, "the least of %u max-plus expressions over %u storages, too long to print; evaluate it with "
-		       "lathe_memory", program->num_orientations, program->orientations[0].num_storages);
+	lth_buf_printf(out,
+		       "the least of %u max-plus expressions over %u storages, too long to print; evaluate it with "
+		       "lathe_memory",
+		       program->num_orientations, program->orientations[0].num_storages);
 }
 
 void lth_memory_formula(const struct lth_program *program, const int64_t *symbols, struct lth_buf *out)
@@ -324,7 +328,8 @@ void lth_memory_formula(const struct lth_program *program, const int64_t *symbol
 		return;
 	}
 	uint32_t count = program->orientations[0].num_storages;
-	bool fixed = program->num_symbols == 0 || program->orientations[0].num_edges == 0, ok = whole.list && !fixed && count <= MAX_STORAGES;
+	bool fixed = program->num_symbols == 0 || program->orientations[0].num_edges == 0,
+	     ok = whole.list && !fixed && count <= MAX_STORAGES;
 	f.sizes = calloc(program->num_storages + 1, sizeof(*f.sizes));
 	f.ends = calloc(count + 1, sizeof(*f.ends));
 	ok = ok && f.sizes && f.ends && prepare(&f);

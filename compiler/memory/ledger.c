@@ -113,8 +113,8 @@ enum lth_code lth_memory_ledger(const struct lth_program *program, const int64_t
 	struct lth_storage_facts *facts = calloc(program->num_storages + 1, sizeof(*facts));
 	int64_t *sizes = calloc(program->num_storages + 1, sizeof(*sizes));
 	int64_t *offsets = calloc(program->num_storages + 1, sizeof(*offsets));
-	enum lth_code code = facts && sizes && offsets ? lth_memory_figures(program, symbols, &figures, diag)
-						       : no_memory(diag);
+	enum lth_code code =
+		facts && sizes && offsets ? lth_memory_figures(program, symbols, &figures, diag) : no_memory(diag);
 	if (code == LTH_OK)
 		code = lth_storage_ledger(program, facts, diag);
 	if (code == LTH_OK)

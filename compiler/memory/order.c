@@ -20,18 +20,18 @@ struct access {
 struct orderer {
 	struct lth_program *program;
 	struct lth_diag *diag;
-	int64_t effort, all_calls;       /* effort is shared out by calls */
-	int64_t *sizes;                 /* by storage, at the hint, as taken; 0 where it does not count */
-	int64_t *values;                /* of expressions at the hint, */
-	bool *defined;                  /* where they have one before the run */
-	uint32_t *born, *last, *block;  /* by storage: its ALLOC, last use, the opener of the ALLOC's block */
-	uint32_t *item;                 /* by storage: scratch of one run */
+	int64_t effort, all_calls;     /* effort is shared out by calls */
+	int64_t *sizes;		       /* by storage, at the hint, as taken; 0 where it does not count */
+	int64_t *values;	       /* of expressions at the hint, */
+	bool *defined;		       /* where they have one before the run */
+	uint32_t *born, *last, *block; /* by storage: its ALLOC, last use, the opener of the ALLOC's block */
+	uint32_t *item;		       /* by storage: scratch of one run */
 	struct lth_order_report report;
 
 	/* the run in hand */
-	uint32_t begin, end;            /* instructions */
+	uint32_t begin, end; /* instructions */
 	uint32_t run_block;
-	uint32_t *calls, num_calls;     /* instruction of each task */
+	uint32_t *calls, num_calls; /* instruction of each task */
 	struct access *accesses;
 	uint32_t num_accesses, cap_accesses;
 	struct lth_order_item *items;
@@ -117,8 +117,8 @@ static int by_storage(const void *a, const void *b)
 
 static bool add_access(struct orderer *o, struct access access)
 {
-	struct access *grown = lth_arena_grow(o->program->arena, o->accesses, &o->cap_accesses, o->num_accesses + 1,
-					      sizeof(*grown));
+	struct access *grown =
+		lth_arena_grow(o->program->arena, o->accesses, &o->cap_accesses, o->num_accesses + 1, sizeof(*grown));
 	if (!grown)
 		return false;
 	o->accesses = grown;
@@ -182,7 +182,9 @@ static bool different_parts(const struct orderer *o, const struct access *a, con
 struct edges {
 	uint32_t *start, *list; /* start: num_calls + 1 */
 	uint32_t count, capacity;
-	struct pair { uint32_t after, before; } *pairs;
+	struct pair {
+		uint32_t after, before;
+	} *pairs;
 };
 
 static int by_after(const void *a, const void *b)
@@ -200,13 +202,13 @@ static bool find_edges(struct orderer *o, struct edges *edges)
 	edges->count = 0;
 	for (uint32_t first = 0, last; first < o->num_accesses; first = last) {
 		bool written = false;
-		for (last = first; last < o->num_accesses && o->accesses[last].storage == o->accesses[first].storage; last++)
+		for (last = first; last < o->num_accesses && o->accesses[last].storage == o->accesses[first].storage;
+		     last++)
 			written |= o->accesses[last].writes;
 		for (uint32_t b = first; b < last && written; b++)
 			for (uint32_t a = first; a < b; a++) {
 				const struct access *x = &o->accesses[a], *y = &o->accesses[b];
-				if (x->task == y->task || (!x->writes && !y->writes) ||
-				    different_parts(o, x, y))
+				if (x->task == y->task || (!x->writes && !y->writes) || different_parts(o, x, y))
 					continue;
 				struct pair *grown = lth_arena_grow(arena, edges->pairs, &edges->capacity,
 								    edges->count + 1, sizeof(*grown));
@@ -254,8 +256,11 @@ static bool find_items(struct orderer *o)
 			continue;
 		o->item[storage] = o->num_items;
 		o->item_storage[o->num_items] = storage;
-		o->items[o->num_items++] = (struct lth_order_item){
-			.bytes = o->sizes[storage], .enters = enters, .leaves = leaves, .tasks = tasks, .num_tasks = count};
+		o->items[o->num_items++] = (struct lth_order_item){.bytes = o->sizes[storage],
+								   .enters = enters,
+								   .leaves = leaves,
+								   .tasks = tasks,
+								   .num_tasks = count};
 	}
 	return true;
 }

@@ -38,11 +38,11 @@ struct step {
 struct search {
 	const struct lth_order_problem *problem;
 	uint32_t words;
-	uint64_t *masks;                     /* by item: its tasks */
-	uint32_t *touched_start, *touched;   /* by task: its items */
-	uint32_t *after_start, *after;       /* by task: tasks that wait for it */
+	uint64_t *masks;		   /* by item: its tasks */
+	uint32_t *touched_start, *touched; /* by task: its items */
+	uint32_t *after_start, *after;	   /* by task: tasks that wait for it */
 	int64_t bound;
-	int64_t best;                        /* a found order's peak: only lower ones count */
+	int64_t best; /* a found order's peak: only lower ones count */
 	uint32_t width;
 	bool cut;
 	int64_t expansions;
@@ -360,7 +360,8 @@ static bool search_widths(struct search *s, int64_t start_live, uint64_t *ready,
 			  bool *out_complete)
 {
 	*out_complete = s->best <= s->bound;
-	for (uint32_t width = 1; !*out_complete && width <= MAX_WIDTH && s->expansions < s->problem->effort; width *= 8) {
+	for (uint32_t width = 1; !*out_complete && width <= MAX_WIDTH && s->expansions < s->problem->effort;
+	     width *= 8) {
 		if (!widen(s, width))
 			return false;
 		run(s, start_live, ready, s->problem->effort, scratch, tasks);

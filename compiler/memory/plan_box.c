@@ -12,11 +12,11 @@ struct chooser {
 	const struct lth_plan_options *options;
 	struct lth_box_plan *plan;
 	struct lth_diag *diag;
-	int64_t *bound;   /* by row: the live bound; 0 where the row cannot be planned */
-	int64_t *least;   /* by row: height of the best orientation so far */
+	int64_t *bound;	  /* by row: the live bound; 0 where the row cannot be planned */
+	int64_t *least;	  /* by row: height of the best orientation so far */
 	int64_t *heights; /* of each orientation of the set at each row, and behind them of two candidates */
 	int64_t *offsets; /* scratch, one a buffer */
-	bool *closed;     /* by row: has been planned */
+	bool *closed;	  /* by row: has been planned */
 };
 
 static void set_row(struct chooser *c, uint32_t row)

@@ -1,5 +1,5 @@
-/* Planning for a box of shapes: a few orientations (plan/orient.h), of which the best is taken at each shape. The box is
- * known by rows of sizes, one row a sampled shape. Thread rule: reentrant. */
+/* Planning for a box of shapes: a few orientations (plan/orient.h), of which the best is taken at each shape. The box
+ * is known by rows of sizes, one row a sampled shape. Thread rule: reentrant. */
 #ifndef LTH_MEMORY_PLAN_BOX_H
 #define LTH_MEMORY_PLAN_BOX_H
 
@@ -20,8 +20,8 @@ struct lth_box_plan {
 	double mean_ratio, worst_ratio; /* arena over live bound, over the rows */
 };
 
-/* Plans row 0, then again and again the row that stands highest over its live bound, until none stands above it, no plan
- * helps, or the set is full. Orientations that are best at no row are dropped. The caller frees the result. */
+/* Plans row 0, then again and again the row that stands highest over its live bound, until none stands above it, no
+ * plan helps, or the set is full. Orientations that are best at no row are dropped. The caller frees the result. */
 LTH_MUST_CHECK enum lth_code lth_box_plan(const struct lth_box *box, const struct lth_plan_options *options,
 					  struct lth_box_plan *out_plan, struct lth_diag *diag);
 void lth_box_plan_free(struct lth_box_plan *plan);

@@ -1,8 +1,8 @@
 /* MemoryPlan on a program: a place in the arena for its ARENA storages.
  *
- * A program of fixed sizes gets one orientation with fixed offsets. One whose sizes depend on symbols is planned for the
- * box that they span (plan_box.h): of plans at sampled shapes only the order is kept, which storage lies below which.
- * MEMORY.md tells why this is safe at every shape. Thread rule: as the program's. */
+ * A program of fixed sizes gets one orientation with fixed offsets. One whose sizes depend on symbols is planned for
+ * the box that they span (plan_box.h): of plans at sampled shapes only the order is kept, which storage lies below
+ * which. MEMORY.md tells why this is safe at every shape. Thread rule: as the program's. */
 #include "compiler/memory/memory.h"
 
 #include "compiler/memory/plan_box.h"
@@ -20,7 +20,7 @@ struct planner {
 	uint32_t *ids; /* storages in the plan */
 	struct lth_buffer *buffers;
 	uint32_t count;
-	bool fixed;     /* no size depends on a symbol */
+	bool fixed;	/* no size depends on a symbol */
 	int64_t *sizes; /* rows of `count`, one a shape */
 	uint32_t num_rows;
 	int64_t *symbols, *all_sizes; /* scratch */
@@ -61,8 +61,8 @@ static enum lth_code sample(struct planner *p)
 	for (uint32_t number = 0; number < rows; number++) {
 		struct lth_diag ignored = {0};
 		lth_symbols_sample(p->program, number, p->symbols);
-		enum lth_code code = lth_storage_sizes(p->program, p->symbols, p->all_sizes,
-						       number == 0 ? p->diag : &ignored);
+		enum lth_code code =
+			lth_storage_sizes(p->program, p->symbols, p->all_sizes, number == 0 ? p->diag : &ignored);
 		if (code != LTH_OK && number == 0)
 			return code;
 		int64_t *row = p->sizes + (size_t)p->num_rows * p->count;

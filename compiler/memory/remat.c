@@ -1,15 +1,16 @@
 /* Rematerialize: under a budget, cheap values that wait across the peak are computed again behind it.
  *
- * A value qualifies when one cheap call writes it, all in one block, and what that call reads still holds the same where
- * the value is next needed. Its later readers then read a second storage, written by a copy of the call right before the
- * first of them. Each round tries those alive at the peak, largest first, and keeps the one that lowers the live bound
- * most; the rounds end when the bound fits or nothing lowers it. Thread rule: as the program's. */
+ * A value qualifies when one cheap call writes it, all in one block, and what that call reads still holds the same
+ * where the value is next needed. Its later readers then read a second storage, written by a copy of the call right
+ * before the first of them. Each round tries those alive at the peak, largest first, and keeps the one that lowers the
+ * live bound most; the rounds end when the bound fits or nothing lowers it. Thread rule: as the program's. */
 #include "compiler/memory/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Operations a byte of result up to which a call is cheap: element by element, small windows, no products of matrices. */
+/* Operations a byte of result up to which a call is cheap: element by element, small windows, no products of matrices.
+ */
 enum { CHEAP_FLOPS_A_BYTE = 12, MAX_ROUNDS = 128, MAX_TRIALS = 12 };
 
 /* What to recompute: `storage`, written by the call at `writer`, for the readers at `reader` and behind. */
@@ -28,7 +29,8 @@ static uint32_t storage_of(const struct lth_program *program, uint32_t tensor)
 	return tensor == LTH_NONE ? LTH_NONE : program->tensors[tensor].storage;
 }
 
-static bool touches(const struct lth_program *program, const struct lth_instr *instr, uint32_t storage, bool *out_writes)
+static bool touches(const struct lth_program *program, const struct lth_instr *instr, uint32_t storage,
+		    bool *out_writes)
 {
 	bool found = instr->op == LTH_INSTR_CALL && instr->scratch == storage;
 	*out_writes = found;
@@ -142,8 +144,14 @@ static const uint32_t *moved_operands(struct lth_program *program, const struct 
 
 static struct lth_instr alloc_of(uint32_t storage)
 {
-	return (struct lth_instr){.op = LTH_INSTR_ALLOC, .storage = storage, .callee = LTH_NONE, .symbol = LTH_NONE,
-				  .target = LTH_NONE, .range = LTH_NONE, .scratch = LTH_NONE, .scratch_bytes = LTH_NONE};
+	return (struct lth_instr){.op = LTH_INSTR_ALLOC,
+				  .storage = storage,
+				  .callee = LTH_NONE,
+				  .symbol = LTH_NONE,
+				  .target = LTH_NONE,
+				  .range = LTH_NONE,
+				  .scratch = LTH_NONE,
+				  .scratch_bytes = LTH_NONE};
 }
 
 /* Recomputes the candidate in the program; kills are placed anew. */
@@ -194,7 +202,8 @@ static int64_t bound_with(const struct lth_program *program, const struct candid
 	if (!trial.arena)
 		return INT64_MAX;
 	/* appending must not touch the program's own arrays, nor lifetimes its ranges */
-	trial.storages = lth_arena_memdup(trial.arena, program->storages, program->num_storages * sizeof(*trial.storages));
+	trial.storages =
+		lth_arena_memdup(trial.arena, program->storages, program->num_storages * sizeof(*trial.storages));
 	trial.tensors = lth_arena_memdup(trial.arena, program->tensors, program->num_tensors * sizeof(*trial.tensors));
 	trial.cap_storages = trial.num_storages;
 	trial.cap_tensors = trial.num_tensors;
@@ -218,7 +227,8 @@ static enum lth_code recompute_one(struct lth_program *program, const int64_t *s
 		return no_memory(diag);
 	for (uint32_t s = 0; s < program->num_storages; s++) {
 		const struct lth_storage *storage = &program->storages[s];
-		if (lth_storage_planned(storage) && storage->first <= now->peak_instr && now->peak_instr < storage->last)
+		if (lth_storage_planned(storage) && storage->first <= now->peak_instr &&
+		    now->peak_instr < storage->last)
 			count += qualify(program, s, now->peak_instr, sizes[s], &list[count]);
 	}
 	if (count)

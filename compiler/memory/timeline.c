@@ -91,7 +91,8 @@ static void put_box(const struct view *v, uint32_t s, struct lth_buf *out)
 	double left = x_of(v, storage->first), right = x_of(v, storage->last);
 	double top = y_of(v, v->offsets[s] + size), bottom = y_of(v, v->offsets[s]);
 	bool peak = storage->first <= v->figures.peak_instr && v->figures.peak_instr < storage->last;
-	lth_buf_printf(out, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"hsl(%u,%u%%,%u%%)\"><title>",
+	lth_buf_printf(out,
+		       "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"hsl(%u,%u%%,%u%%)\"><title>",
 		       left, top, right - left, bottom - top, s * 137 % 360, peak ? 75 : 45, peak ? 60 : 75);
 	put_xml(storage->name ? storage->name : "scratch", out);
 	lth_buf_printf(out, "\n%lld bytes at %lld, steps %u to %u\nwritten by ", (long long)v->sizes[s],
@@ -140,8 +141,10 @@ enum lth_code lth_memory_svg(const struct lth_program *program, const int64_t *s
 		view_free(&v);
 		return code;
 	}
-	lth_buf_printf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" "
-		       "font-size=\"12\">\n<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n", WIDTH, HEIGHT, WIDTH, HEIGHT);
+	lth_buf_printf(out,
+		       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" "
+		       "font-size=\"12\">\n<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",
+		       WIDTH, HEIGHT, WIDTH, HEIGHT);
 	lth_buf_printf(out, "<text x=\"%d\" y=\"20\">", MARGIN);
 	put_xml(program->name && *program->name ? program->name : "program", out);
 	lth_buf_printf(out, ": arena %lld bytes, live bound %lld at step %u of %u", (long long)v.figures.arena_bytes,
@@ -154,16 +157,22 @@ enum lth_code lth_memory_svg(const struct lth_program *program, const int64_t *s
 		}
 	lth_buf_puts(out, "</text>\n<g stroke=\"#444\" stroke-width=\"0.3\">\n");
 	uint32_t boxes = put_boxes(&v, out);
-	lth_buf_printf(out, "</g>\n<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"#d00\" fill-opacity=\"0.25\">"
-		       "<title>the peak: step %u, ", x_of(&v, v.figures.peak_instr), MARGIN,
-		       x_of(&v, v.figures.peak_instr + 1) - x_of(&v, v.figures.peak_instr), HEIGHT - 2 * MARGIN,
-		       v.figures.peak_instr);
+	lth_buf_printf(
+		out,
+		"</g>\n<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"#d00\" fill-opacity=\"0.25\">"
+		"<title>the peak: step %u, ",
+		x_of(&v, v.figures.peak_instr), MARGIN,
+		x_of(&v, v.figures.peak_instr + 1) - x_of(&v, v.figures.peak_instr), HEIGHT - 2 * MARGIN,
+		v.figures.peak_instr);
 	put_xml(v.figures.peak_instr < program->num_instrs ? node_of(program, v.figures.peak_instr) : "-", out);
 	lth_buf_puts(out, "</title></rect>\n");
-	lth_buf_printf(out, "<text x=\"%d\" y=\"%d\">step 0</text><text x=\"%d\" y=\"%d\" text-anchor=\"end\">step %u</text>\n",
-		       MARGIN, HEIGHT - 15, WIDTH - MARGIN, HEIGHT - 15, program->num_instrs);
+	lth_buf_printf(
+		out,
+		"<text x=\"%d\" y=\"%d\">step 0</text><text x=\"%d\" y=\"%d\" text-anchor=\"end\">step %u</text>\n",
+		MARGIN, HEIGHT - 15, WIDTH - MARGIN, HEIGHT - 15, program->num_instrs);
 	if (boxes > MAX_BOXES)
-		lth_buf_printf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">the largest %d of %u storages</text>\n",
+		lth_buf_printf(out,
+			       "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">the largest %d of %u storages</text>\n",
 			       WIDTH / 2, HEIGHT - 15, MAX_BOXES, boxes);
 	lth_buf_puts(out, "</svg>\n");
 	view_free(&v);
@@ -182,8 +191,8 @@ enum lth_code lth_memory_trace(const struct lth_program *program, const int64_t 
 		const struct lth_storage *storage = &program->storages[s];
 		if (!lth_storage_planned(storage))
 			continue;
-		lth_buf_printf(out, "%s{\"ph\":\"X\",\"pid\":1,\"tid\":%u,\"ts\":%u,\"dur\":%u,\"name\":", first ? "\n" : ",\n", s,
-			       storage->first, storage->last - storage->first);
+		lth_buf_printf(out, "%s{\"ph\":\"X\",\"pid\":1,\"tid\":%u,\"ts\":%u,\"dur\":%u,\"name\":",
+			       first ? "\n" : ",\n", s, storage->first, storage->last - storage->first);
 		lth_buf_quote(out, storage->name ? storage->name : "scratch");
 		lth_buf_printf(out, ",\"args\":{\"bytes\":%lld,\"offset\":%lld,\"written_by\":", (long long)v.sizes[s],
 			       (long long)v.offsets[s]);
@@ -195,8 +204,9 @@ enum lth_code lth_memory_trace(const struct lth_program *program, const int64_t 
 	}
 	for (uint32_t i = 0; i < program->num_instrs && code == LTH_OK; i++)
 		if (i == 0 || v.live[i] != v.live[i - 1]) {
-			lth_buf_printf(out, "%s{\"ph\":\"C\",\"pid\":1,\"ts\":%u,\"name\":\"live\",\"args\":{\"bytes\":%lld}}",
-				       first ? "\n" : ",\n", i, (long long)v.live[i]);
+			lth_buf_printf(
+				out, "%s{\"ph\":\"C\",\"pid\":1,\"ts\":%u,\"name\":\"live\",\"args\":{\"bytes\":%lld}}",
+				first ? "\n" : ",\n", i, (long long)v.live[i]);
 			first = false;
 		}
 	if (code == LTH_OK)

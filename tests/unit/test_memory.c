@@ -40,7 +40,8 @@ static uint32_t below(uint32_t limit)
 static void must(enum lth_code code)
 {
 	char line[4096];
-	ck_assert_msg(code == LTH_OK, "seed %llu: %s", (unsigned long long)seed_now, lth_diag_line(&diag, line, sizeof(line)));
+	ck_assert_msg(code == LTH_OK, "seed %llu: %s", (unsigned long long)seed_now,
+		      lth_diag_line(&diag, line, sizeof(line)));
 }
 
 /* --- random programs */
@@ -48,7 +49,7 @@ struct maker {
 	struct lth_program *program;
 	uint32_t one, zero;
 	uint32_t storages[MAX_VALUES], num_storages; /* that hold a whole value */
-	uint32_t kernels[5]; /* by number of operands */
+	uint32_t kernels[5];			     /* by number of operands */
 	unsigned depth;
 };
 
@@ -78,7 +79,8 @@ static uint32_t window(struct maker *m, uint32_t storage, uint32_t first, uint32
 {
 	struct lth_program *p = m->program;
 	struct lth_tensor tensor = {.dtype = LTH_DTYPE_U8, .rank = 1, .storage = storage};
-	uint32_t cell = lth_program_expr(p, LTH_EXPR_FLOORDIV, p->storages[storage].size, lth_program_const(p, CELLS), 0);
+	uint32_t cell =
+		lth_program_expr(p, LTH_EXPR_FLOORDIV, p->storages[storage].size, lth_program_const(p, CELLS), 0);
 	tensor.dims[0] = lth_program_expr(p, LTH_EXPR_MUL, cell, lth_program_const(p, count), 0);
 	tensor.strides[0] = m->one;
 	tensor.offset = lth_program_expr(p, LTH_EXPR_MUL, cell, lth_program_const(p, first), 0);
@@ -162,8 +164,7 @@ static void next_state(struct maker *m, uint32_t state)
 	add_value(m, state);
 	uint32_t tensors[2] = {window(m, state, 0, CELLS), window(m, aside, 0, CELLS)};
 	call(m, tensors[1]);
-	struct lth_instr copy = {
-		.op = LTH_INSTR_COPY, .tensors = tensors, .num_tensors = 2, .num_outputs = 1};
+	struct lth_instr copy = {.op = LTH_INSTR_COPY, .tensors = tensors, .num_tensors = 2, .num_outputs = 1};
 	lth_program_instr(p, &copy);
 }
 
@@ -229,14 +230,17 @@ static struct lth_program *make_program(uint64_t seed)
 	struct lth_program *p = m.program;
 	seed_now = seed;
 	random_state = seed * 0x9e3779b97f4a7c15u + 1;
-	struct lth_symbol batch = {.name = "batch", .min = 1, .max = 1 + below(16), .multiple = 1, .hint = 1, .bound = LTH_NONE};
-	struct lth_symbol seq = {.name = "seq", .min = 1, .max = 64, .multiple = 1, .hint = 8, .axis = 1, .bound = LTH_NONE};
+	struct lth_symbol batch = {
+		.name = "batch", .min = 1, .max = 1 + below(16), .multiple = 1, .hint = 1, .bound = LTH_NONE};
+	struct lth_symbol seq = {
+		.name = "seq", .min = 1, .max = 64, .multiple = 1, .hint = 8, .axis = 1, .bound = LTH_NONE};
 	lth_program_symbol(p, &batch);
 	lth_program_symbol(p, &seq);
 	m.zero = lth_program_const(p, 0);
 	m.one = lth_program_const(p, 1);
 	for (uint32_t k = 2; k <= 4; k++) {
-		struct lth_kernel kernel = {.name = lth_arena_printf(arena, "%016u", k), .description = "mix", .num_pointers = k};
+		struct lth_kernel kernel = {
+			.name = lth_arena_printf(arena, "%016u", k), .description = "mix", .num_pointers = k};
 		m.kernels[k] = lth_program_kernel(p, &kernel);
 	}
 	struct lth_tensor input = {.dtype = LTH_DTYPE_U8, .rank = 2, .offset = m.zero};
@@ -381,7 +385,8 @@ static void check_plan(const struct lth_program *program)
 			const struct lth_storage *storage = &program->storages[s];
 			if (!lth_storage_planned(storage))
 				continue;
-			buffers[count] = (struct lth_buffer){storage->first, storage->last, sizes[s], storage->alignment, -1};
+			buffers[count] =
+				(struct lth_buffer){storage->first, storage->last, sizes[s], storage->alignment, -1};
 			places[count++] = offsets[s];
 		}
 		struct lth_plan_check found;
