@@ -172,6 +172,10 @@ lth_sx lth_lower_address(struct lth_lower *lower, lth_value_id value, const lth_
 					 lth_sx_dim(lower->pool, access->strides[axis]));
 		sum = lth_sx_op2(lower->pool, LTH_SCALAR_ADD, sum, step);
 	}
+	if (lower->graph->values[value].type.dtype == LTH_DTYPE_STRING && lower->word != LTH_SX_NONE) {
+		sum = lth_sx_op2(lower->pool, LTH_SCALAR_MUL, sum, lth_sx_int(lower->pool, 2));
+		sum = lth_sx_op2(lower->pool, LTH_SCALAR_ADD, sum, lower->word);
+	}
 	if (sum == LTH_SX_NONE && lth_arena_ok(lower->arena))
 		lth_lower_fail(lower, LTH_UNSUPPORTED, NULL, "a shape whose formula grows too large");
 	return sum;

@@ -426,7 +426,8 @@ static enum lth_code expand_tree_regressor(struct lth_infer *infer)
 
 const struct lth_op_impl lth_impl_tree_regressor = {.expand = expand_tree_regressor};
 
-/* Two labels and votes for one of them only: its score decides alone, and the other's follows from it. */
+/* Two labels and votes for one of them only: its score decides alone. Where the votes are for the first, its score is
+ * taken as the second's, and the first's follows from it, as ONNX Runtime does. */
 static void one_sided(struct lth_infer *infer, const struct forest *f, lth_value_id scores)
 {
 	const int64_t flat = -1;
@@ -442,7 +443,9 @@ static void one_sided(struct lth_infer *infer, const struct forest *f, lth_value
 		lth_value_id above = lth_build2(infer, LTH_OP_ID_Greater, lth_build_reshape(infer, score, &flat, 1), limit);
 		lth_build_output(infer, 0, lth_ml_labels(infer, lth_build_cast(infer, above, LTH_DTYPE_I64)));
 	}
-	if (positive) {
+	if (begin != 0) {
+		lth_build_output(infer, 1, lth_ml_post(infer, scores));
+	} else if (positive) {
 		const struct lth_attr along = {.name = "axis", .kind = LTH_ATTR_INT, .count = 1, .i = 1};
 		lth_value_id one = lth_build_scalar(infer, LTH_DTYPE_F32, 1);
 		lth_value_id rest = lth_build2(infer, LTH_OP_ID_Sub, one, score);
