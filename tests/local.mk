@@ -12,6 +12,7 @@ include tests/conformance/local.mk
 # make check-quick: the tests that take no time and need no daemon; what runs under sanitizers.
 quick_programs = \
 	%D%/unit/test_base \
+	%D%/unit/test_child \
 	%D%/unit/test_daemon \
 	%D%/unit/test_dim \
 	%D%/unit/test_exec \

@@ -226,6 +226,13 @@ static int run(struct load *load)
 			on_event(load, events[i].data.ptr);
 	}
 	print(load, (double)(now_ns() - start) / 1e9);
+	for (unsigned i = 0; i < load->connections; i++) {
+		free(all[i].request);
+		free(all[i].answer);
+	}
+	free(all);
+	free(load->latency_ms);
+	close(load->epoll);
 	return load->open != 0;
 }
 

@@ -179,6 +179,8 @@ static enum lth_code set_seccomp(json_t *layers, struct lth_diag *diag)
 		SCMP_SYS(open_by_handle_at),
 		SCMP_SYS(open_tree),
 		SCMP_SYS(perf_event_open),
+		SCMP_SYS(pidfd_getfd),
+		SCMP_SYS(pidfd_send_signal),
 		SCMP_SYS(pivot_root),
 		SCMP_SYS(process_vm_readv),
 		SCMP_SYS(process_vm_writev),
@@ -186,26 +188,33 @@ static enum lth_code set_seccomp(json_t *layers, struct lth_diag *diag)
 		SCMP_SYS(quotactl),
 		SCMP_SYS(reboot),
 		SCMP_SYS(request_key),
+		SCMP_SYS(rt_sigqueueinfo),
+		SCMP_SYS(rt_tgsigqueueinfo),
 		SCMP_SYS(sethostname),
 		SCMP_SYS(setns),
 		SCMP_SYS(settimeofday),
 		SCMP_SYS(socket),
 		SCMP_SYS(swapoff),
 		SCMP_SYS(swapon),
+		SCMP_SYS(tkill),
 		SCMP_SYS(umount2),
 		SCMP_SYS(unshare),
 		SCMP_SYS(userfaultfd),
 	};
 	const struct scmp_arg_cmp another = {.arg = 0, .op = SCMP_CMP_NE, .datum_a = (scmp_datum_t)getpid()};
+	const struct scmp_arg_cmp daemon = {.arg = 0, .op = SCMP_CMP_EQ, .datum_a = (scmp_datum_t)getppid()};
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
 	if (!filter)
 		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "seccomp", NULL, NULL, "no memory for the filter");
 	int error = 0;
 	for (size_t i = 0; !error && i < sizeof(denied) / sizeof(denied[0]); i++)
 		error = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), denied[i], 0);
-	/* another process may not be signalled; its own id is as good as raise() needs */
+	/* another process may not be signalled; its own id is as good as raise() needs. Threads by process id only where that is
+	 * not the daemon's: children of the worker, who inherit this, raise signals in themselves so. */
 	if (!error)
 		error = seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(kill), 1, &another);
+	if (!error)
+		error = seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(tgkill), 1, &daemon);
 	if (!error)
 		error = seccomp_load(filter);
 	seccomp_release(filter);

@@ -33,6 +33,7 @@ http_tests = \
 	%D%/refusals \
 	%D%/resumed-uploads \
 	%D%/retention \
+	%D%/sandbox \
 	%D%/slow-and-leaving-clients \
 	%D%/start-errors \
 	%D%/store-survives \

@@ -72,6 +72,23 @@ START_TEST(ranges)
 }
 END_TEST
 
+START_TEST(content_ranges)
+{
+	static const char *const bad[] = {"",		    "bytes",	       "bytes 1-2",	   "bytes 2-1/9",
+					  "bytes 0-9/9",    "bytes */9",       "bytes 0-1/*",	   "bytes -1/9",
+					  "bytes 0 -1/9",   "lines 0-1/9",     "bytes 0-1/9 ",	   "bytes 0x0-1/9",
+					  "bytes 0-1/9999999999999999999", "bytes 00000000000000000000-1/9"};
+	uint64_t first = 7, last = 7, total = 7;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		ck_assert_msg(!lth_content_range_parse(bad[i], &first, &last, &total), "%s", bad[i]);
+	ck_assert_uint_eq(first, 7);
+	ck_assert(lth_content_range_parse("bytes 10-19/20", &first, &last, &total));
+	ck_assert_uint_eq(first, 10);
+	ck_assert_uint_eq(last, 19);
+	ck_assert_uint_eq(total, 20);
+}
+END_TEST
+
 START_TEST(etags)
 {
 	ck_assert(lth_etag_listed("\"a\"", "\"a\""));
@@ -359,6 +376,7 @@ int main(void)
 	tcase_add_test(pure, accept_picks_the_best);
 	tcase_add_test(pure, content_types);
 	tcase_add_test(pure, ranges);
+	tcase_add_test(pure, content_ranges);
 	tcase_add_test(pure, etags);
 	tcase_add_test(pure, origins);
 	tcase_add_test(pure, preferences);
