@@ -180,7 +180,7 @@ static void on_patience_over(uv_timer_t *timer)
 	want_handle(request);
 }
 
-static void reply_refusal(struct lth_request *request, const struct lth_diag *diag)
+void lth_deliver_refusal(struct lth_request *request, const struct lth_diag *diag)
 {
 	unsigned queued;
 	lth_jobs_in_flight(request->server->jobs, &queued);
@@ -197,7 +197,7 @@ void lth_deliver_submit(struct lth_request *request, struct lth_job_spec *spec)
 	struct lth_job *job;
 	bool joined;
 	if (lth_jobs_submit(server->jobs, spec, &job, &joined, &diag) != LTH_OK) {
-		reply_refusal(request, &diag);
+		lth_deliver_refusal(request, &diag);
 		return;
 	}
 	request->cache = joined ? "joined" : "miss";

@@ -386,6 +386,13 @@ void lth_jobs_requeue(struct lth_jobs *jobs, struct lth_job *job)
 	lth_jobs_set_timer(jobs);
 }
 
+enum lth_code lth_jobs_would_take(struct lth_jobs *jobs, const struct lth_job_spec *spec, struct lth_diag *diag)
+{
+	if (in_flight(jobs, spec->key))
+		return LTH_OK;
+	return lth_jobs_admit(jobs, spec, lth_jobs_predict(jobs, spec), diag);
+}
+
 enum lth_code lth_jobs_submit(struct lth_jobs *jobs, struct lth_job_spec *spec, struct lth_job **out_job,
 			      bool *out_joined, struct lth_diag *diag)
 {

@@ -82,6 +82,9 @@ void lth_jobs_on_stage(struct lth_jobs *jobs, struct lth_task *task, const char 
 void lth_jobs_on_outcome(struct lth_jobs *jobs, struct lth_task *task, struct lth_outcome *outcome);
 void lth_jobs_schedule(struct lth_jobs *jobs);
 
+/* What lth_jobs_submit would answer now: asked before the spec's inputs are stored, so that a refusal costs no disk. */
+LTH_MUST_CHECK enum lth_code lth_jobs_would_take(struct lth_jobs *jobs, const struct lth_job_spec *spec,
+						 struct lth_diag *diag);
 /* Takes what the spec holds, also on failure. `*out_job` may be one in flight: `*out_joined`. Nobody waits yet: follow with
  * lth_jobs_wait or set handle_given. */
 LTH_MUST_CHECK enum lth_code lth_jobs_submit(struct lth_jobs *jobs, struct lth_job_spec *spec, struct lth_job **out_job,

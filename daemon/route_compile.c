@@ -257,6 +257,10 @@ static void look_up(struct lth_request *request, struct compile *compile)
 	}
 	if (!find_blobs(request, compile))
 		return;
+	if (lth_jobs_would_take(server->jobs, spec, &compile->diag) != LTH_OK) {
+		lth_deliver_refusal(request, &compile->diag);
+		return;
+	}
 	if (compile->has_raw || compile->inline_model)
 		lth_request_work(request, publish_model, submit);
 	else

@@ -178,6 +178,8 @@ void lth_deliver_answer(struct lth_request *request, const struct lth_answer *an
 void lth_deliver_job(struct lth_request *request, struct lth_job *job); /* an ended one */
 void lth_deliver_timeline(struct lth_request *request, const struct lth_answer *answer);
 json_t *lth_job_json(const struct lth_job *job);
+/* A job that was not taken: with the number of queued ones. */
+void lth_deliver_refusal(struct lth_request *request, const struct lth_diag *diag);
 /* Submits the spec (taken) and replies, or suspends until the job ends: what Prefer says. */
 void lth_deliver_submit(struct lth_request *request, struct lth_job_spec *spec);
 /* The job's end as a reply, now or within some seconds; else 202 with its state. */
