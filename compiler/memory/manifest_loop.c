@@ -80,8 +80,20 @@ static uint32_t multiply(struct lth_program *program, uint32_t a, uint32_t b)
 	return lth_program_expr(program, LTH_EXPR_MUL, a, b, 0);
 }
 
-/* Copies a state's next value aside while its dims still mean this turn's; the copy's dims are symbols of their own. */
-static uint32_t save_aside(struct loop *loop, uint32_t state, lth_value_id value)
+static bool on_state(const struct loop *loop, uint32_t tensor);
+
+/* Has the value a dense storage of its own, which the turn's end leaves alone? */
+static bool stands_alone(const struct loop *loop, lth_value_id value)
+{
+	const struct lth_builder *builder = loop->builder;
+	const struct lth_value *v = &builder->graph->values[value];
+	return v->def == LTH_DEF_NODE && !v->layout && builder->input->accesses[value].base == value &&
+	       builder->storage_of[value] != LTH_NONE && !on_state(loop, builder->tensor_of[value]);
+}
+
+/* A state's next value with dims that are symbols of their own, set while its dims still mean this turn's: where it is, or
+ * copied aside. `*out_bytes` is its size, an expression. */
+static uint32_t save_aside(struct loop *loop, uint32_t state, lth_value_id value, uint32_t *out_bytes)
 {
 	struct lth_builder *builder = loop->builder;
 	struct lth_program *program = builder->program;
@@ -110,17 +122,23 @@ static uint32_t save_aside(struct loop *loop, uint32_t state, lth_value_id value
 		bytes = multiply(program, bytes, tensor.dims[axis]);
 	}
 	lth_program_dense_strides(program, tensor.rank, tensor.dims, tensor.strides);
+	*out_bytes = bytes;
+	uint32_t from = lth_build_tensor(builder, value);
+	if (stands_alone(loop, value)) {
+		tensor.storage = builder->storage_of[value];
+		return lth_program_tensor(program, &tensor);
+	}
 	struct lth_storage storage = {.kind = LTH_STORAGE_POOL, .size = bytes, .alignment = builder->input->alignment,
 				      .name = tensor.name};
 	tensor.storage = lth_program_storage(program, &storage);
 	lth_build_alloc(builder, tensor.storage);
 	uint32_t saved = lth_program_tensor(program, &tensor);
-	lth_build_copy(builder, saved, lth_build_tensor(builder, value), loop->node->name);
+	lth_build_copy(builder, saved, from, loop->node->name);
 	return saved;
 }
 
 /* A state of another shape takes its next value: its symbols, then room for it, then the bytes. */
-static void take_aside(struct loop *loop, uint32_t state, uint32_t saved)
+static void take_aside(struct loop *loop, uint32_t state, uint32_t saved, uint32_t bytes)
 {
 	struct lth_builder *builder = loop->builder;
 	struct lth_program *program = builder->program;
@@ -130,7 +148,7 @@ static void take_aside(struct loop *loop, uint32_t state, uint32_t saved)
 		if (axis_symbol(loop, state, axis) != LTH_NONE)
 			lth_build_set(builder, axis_symbol(loop, state, axis), from.dims[axis], loop->node->name);
 	uint32_t to = lth_build_dense_on(builder, in, loop->storages[state]);
-	lth_build_grow(builder, to, program->storages[from.storage].size, loop->node->name);
+	lth_build_grow(builder, to, bytes, loop->node->name);
 	lth_build_copy(builder, to, saved, loop->node->name);
 }
 
@@ -155,13 +173,14 @@ static void next_states(struct loop *loop)
 	const struct lth_region *region = &builder->graph->regions[loop->body];
 	const char *node = loop->node->name;
 	uint32_t *from = lth_arena_array(builder->program->arena, loop->num_states + 1, sizeof(uint32_t));
-	for (uint32_t i = 0; from && i < loop->num_states; i++) {
+	uint32_t *bytes = lth_arena_array(builder->program->arena, loop->num_states + 1, sizeof(uint32_t));
+	for (uint32_t i = 0; from && bytes && i < loop->num_states; i++) {
 		lth_value_id out = region->outputs[loop->first_out + i];
 		from[i] = LTH_NONE;
 		if (out == region->inputs[loop->first_in + i])
 			continue; /* it stays what it was */
 		if (changes_shape(loop, i)) {
-			from[i] = save_aside(loop, i, out);
+			from[i] = save_aside(loop, i, out, &bytes[i]);
 			continue;
 		}
 		from[i] = lth_build_tensor(builder, out);
@@ -174,16 +193,16 @@ static void next_states(struct loop *loop)
 			from[i] = saved;
 		}
 	}
-	if (loop->condition != LTH_NONE)
+	if (loop->condition != LTH_NONE && region->outputs[0] != region->inputs[1])
 		lth_build_copy(builder, loop->condition, lth_build_tensor(builder, region->outputs[0]), node);
-	for (uint32_t i = 0; from && i < loop->num_states; i++)
+	for (uint32_t i = 0; from && bytes && i < loop->num_states; i++)
 		if (from[i] != LTH_NONE && !changes_shape(loop, i))
 			lth_build_copy(builder,
 				       lth_build_dense_on(builder, region->outputs[loop->first_out + i], loop->storages[i]),
 				       from[i], node);
-	for (uint32_t i = 0; from && i < loop->num_states; i++)
+	for (uint32_t i = 0; from && bytes && i < loop->num_states; i++)
 		if (from[i] != LTH_NONE && changes_shape(loop, i))
-			take_aside(loop, i, from[i]);
+			take_aside(loop, i, from[i], bytes[i]);
 }
 
 /* The turn's slice of a collected output. */
