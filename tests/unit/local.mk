@@ -79,3 +79,10 @@ check_PROGRAMS += %D%/test_control
 	$(LLVM_LIBS) $(PROTOBUF_C_LIBS) $(JANSSON_LIBS) $(CRYPTO_LIBS) -lm -lpthread -ldl
 EXTRA_%C%_test_control_DEPENDENCIES = runtime/exec/rt-so.o
 TESTS += %D%/test_control
+check_PROGRAMS += %D%/test_index
+%C%_test_index_SOURCES = %D%/test_index.c
+%C%_test_index_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+%C%_test_index_LDADD = compiler/ir/libirtext.a compiler/ops/libops.a compiler/lower/liblower.a compiler/ops/libops.a \
+	compiler/ir/libir.a runtime/program/libprogram.a runtime/base/libsha256.a runtime/base/libbase.a \
+	$(CHECK_LIBS) $(CRYPTO_LIBS) -lm
+TESTS += %D%/test_index
