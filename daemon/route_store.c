@@ -86,7 +86,8 @@ static enum lth_code read_part(const struct lth_request *request, const char *ra
 {
 	uint64_t last, limit = request->server->config.body_limit_bytes;
 	if (!lth_content_range_parse(range, &out->first, &last, &out->total))
-		return lth_diag_fail(diag, LTH_INVALID_REQUEST, "Content-Range", "bytes FIRST-LAST/TOTAL", NULL, "'%s'", range);
+		return lth_diag_fail(diag, LTH_INVALID_REQUEST, "Content-Range", "bytes FIRST-LAST/TOTAL", NULL,
+				     "'%s'", range);
 	if (last - out->first + 1 != request->body_bytes)
 		return lth_diag_fail(diag, LTH_INVALID_REQUEST, "Content-Range", range, NULL, "a body of %llu bytes",
 				     (unsigned long long)request->body_bytes);

@@ -323,7 +323,8 @@ void lth_spool_digest(struct lth_spool *spool, char out_digest[LTH_DIGEST_TEXT])
 }
 
 /* The spooled bytes under their name, durably. */
-static enum lth_code publish_spooled(struct lth_store *store, struct lth_spool *spool, const char *path, struct lth_diag *diag)
+static enum lth_code publish_spooled(struct lth_store *store, struct lth_spool *spool, const char *path,
+				     struct lth_diag *diag)
 {
 	if (spool->fd < 0)
 		return write_durably(store, path, spool->memory.data, spool->memory.size, diag);
@@ -420,8 +421,8 @@ enum lth_code lth_store_put(struct lth_store *store, const void *data, size_t si
 }
 
 /* The copy under its name, unless a blob of this digest is there. */
-static enum lth_code keep_copy(struct lth_store *store, int copy, const char *temporary, uint64_t size, const char *digest,
-			       struct lth_diag *diag)
+static enum lth_code keep_copy(struct lth_store *store, int copy, const char *temporary, uint64_t size,
+			       const char *digest, struct lth_diag *diag)
 {
 	if (lth_store_has(store, digest)) {
 		unlink(temporary);

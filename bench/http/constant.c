@@ -32,7 +32,8 @@ int main(int argc, char **argv)
 	memset(text, 'x', bytes);
 	struct reply reply = {.response = MHD_create_response_from_buffer(bytes, text, MHD_RESPMEM_MUST_FREE)};
 	MHD_add_response_header(reply.response, "Content-Type", "application/json");
-	struct MHD_Daemon *daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, answer, &reply, MHD_OPTION_END);
+	struct MHD_Daemon *daemon =
+		MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, answer, &reply, MHD_OPTION_END);
 	const union MHD_DaemonInfo *info = daemon ? MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT) : NULL;
 	if (!info)
 		return 1;

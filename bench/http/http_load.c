@@ -86,8 +86,8 @@ static void write_request(struct load *load, struct connection *c)
 		size += length;
 	}
 	body[size] = 0;
-	int length = snprintf(c->request, HEAD_BYTES, "%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\n%s", *load->body ? "POST" : "GET",
-			      load->path, load->headers);
+	int length = snprintf(c->request, HEAD_BYTES, "%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\n%s",
+			      *load->body ? "POST" : "GET", load->path, load->headers);
 	length += snprintf(c->request + length, HEAD_BYTES - (size_t)length,
 			   *load->body ? "Content-Length: %zu\r\n\r\n%s" : "\r\n", size, body);
 	c->request_size = (size_t)length;
@@ -102,7 +102,8 @@ static void read_header(struct connection *c)
 	char *end = strstr(c->answer, "\r\n\r\n");
 	if (!end)
 		return;
-	char *length = strcasestr(c->answer, "\r\nContent-Length:"), *closes = strcasestr(c->answer, "\r\nConnection: close");
+	char *length = strcasestr(c->answer, "\r\nContent-Length:");
+	char *closes = strcasestr(c->answer, "\r\nConnection: close");
 	size_t body = length && length < end ? strtoul(length + 17, NULL, 10) : 0;
 	c->status = atoi(c->answer + 9);
 	c->closes = closes && closes < end;

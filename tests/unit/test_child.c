@@ -56,7 +56,8 @@ static char *look_around(void *context)
 	return open == 0 && action.sa_handler == SIG_DFL ? strdup("clean") : strdup("not clean");
 }
 
-static enum lth_code run(lth_child_fn function, void *context, uint64_t limit_ms, struct lth_buf *text, struct lth_diag *diag)
+static enum lth_code run(lth_child_fn function, void *context, uint64_t limit_ms, struct lth_buf *text,
+			 struct lth_diag *diag)
 {
 	int64_t rss;
 	*text = (struct lth_buf){0};
