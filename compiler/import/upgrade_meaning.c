@@ -93,6 +93,13 @@ static bool uses_output(const struct lth_draft *draft, uint32_t from)
 	return false;
 }
 
+/* Version 8 had a batch axis and sequence lengths. */
+enum lth_code lth_up_scan_batches(struct lth_importer *importer, struct lth_draft *draft, const char *detail)
+{
+	(void)detail;
+	return lth_up_unsupported(importer, draft, "the batched form of operator set 8");
+}
+
 /* Before 14 further outputs meant training. */
 enum lth_code lth_up_batch_norm(struct lth_importer *importer, struct lth_draft *draft, const char *detail)
 {
