@@ -26,4 +26,8 @@ check_PROGRAMS += %D%/test_tensor %D%/test_kernels
 %C%_test_kernels_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 %C%_test_kernels_LDADD = runtime/exec/librt.a runtime/program/libprogram.a runtime/base/libbase.a $(CHECK_LIBS) \
 	-lm -lpthread
-TESTS += %D%/test_tensor %D%/test_kernels
+check_PROGRAMS += %D%/test_kernels_text
+%C%_test_kernels_text_SOURCES = %D%/test_kernels_text.c
+%C%_test_kernels_text_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+%C%_test_kernels_text_LDADD = $(%C%_test_kernels_LDADD)
+TESTS += %D%/test_tensor %D%/test_kernels %D%/test_kernels_text
