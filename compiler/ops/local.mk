@@ -35,6 +35,7 @@ noinst_LIBRARIES += %D%/libops.a
 	%D%/matmul.c \
 	%D%/matrix.c \
 	%D%/microsoft.c \
+	%D%/microsoft_attention.c \
 	%D%/normalization.c \
 	%D%/pool.c \
 	%D%/ml.c %D%/ml.h \
