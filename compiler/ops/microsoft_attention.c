@@ -48,8 +48,8 @@ static lth_value_id bias_where(struct lth_infer *infer, lth_value_id allowed, en
 }
 
 /* A mask [batch] is the number of keys of each row; [batch, keys] has 0 for keys that are left out. */
-static enum lth_code mask_scores(struct lth_infer *infer, const struct places *at, enum lth_dtype dtype, lth_value_id keys,
-				 lth_value_id *scores)
+static enum lth_code mask_scores(struct lth_infer *infer, const struct places *at, enum lth_dtype dtype,
+				 lth_value_id keys, lth_value_id *scores)
 {
 	const struct lth_type *type = lth_infer_type(infer, at->mask);
 	double filter = lth_node_float(infer->node, "mask_filter_value", -10000);
@@ -89,7 +89,8 @@ static lth_value_id with_past(struct lth_infer *infer, lth_value_id past, int64_
 {
 	if (past == LTH_NONE)
 		return present;
-	lth_value_id half = lth_build2(infer, LTH_OP_ID_Gather, past, lth_build_scalar(infer, LTH_DTYPE_I64, (double)part));
+	lth_value_id half =
+		lth_build2(infer, LTH_OP_ID_Gather, past, lth_build_scalar(infer, LTH_DTYPE_I64, (double)part));
 	return concat(infer, half, present, 2);
 }
 
@@ -110,7 +111,8 @@ static enum lth_code attend(struct lth_infer *infer, const struct places *at, lt
 	if (infer->failed || !lth_dim_is_const(infer->dims, infer->graph->values[parts[0]].type.dims[3], &size))
 		return lth_infer_unsupported(infer, "give the weights a fixed size", "heads of symbolic size");
 	double scale = lth_node_float(infer->node, "scale", 1 / sqrt((double)(size > 0 ? size : 1)));
-	lth_value_id scores = lth_build2(infer, LTH_OP_ID_MatMul, parts[0], lth_build_transpose(infer, keys, turned, 4));
+	lth_value_id scores =
+		lth_build2(infer, LTH_OP_ID_MatMul, parts[0], lth_build_transpose(infer, keys, turned, 4));
 	scores = lth_build2(infer, LTH_OP_ID_Mul, scores, lth_build_scalar(infer, dtype, scale));
 	enum lth_code code = mask_scores(infer, at, dtype, keys, &scores);
 	if (code)

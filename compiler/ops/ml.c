@@ -77,7 +77,8 @@ static lth_value_id probit(struct lth_infer *infer, lth_value_id x)
 	lth_value_id root = binary(infer, LTH_OP_ID_Sub, lth_build1(infer, LTH_OP_ID_Sqrt, inner), v);
 	root = lth_build1(infer, LTH_OP_ID_Sqrt, root);
 	lth_value_id sign = lth_build1(infer, LTH_OP_ID_Sign, y);
-	lth_value_id result = binary(infer, LTH_OP_ID_Mul, binary(infer, LTH_OP_ID_Mul, sign, root), f32(infer, 1.41421356));
+	lth_value_id result = binary(infer, LTH_OP_ID_Mul, sign, root);
+	result = binary(infer, LTH_OP_ID_Mul, result, f32(infer, 1.41421356));
 	return select(infer, binary(infer, LTH_OP_ID_Equal, rest, zero), zero, result);
 }
 

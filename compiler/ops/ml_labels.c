@@ -1,5 +1,5 @@
-/* ai.onnx.ml: LabelEncoder and CategoryMapper, as a lookup among constant keys and a Gather from constant values with the
- * default behind them. */
+/* ai.onnx.ml: LabelEncoder and CategoryMapper, as a lookup among constant keys and a Gather from constant values with
+ * the default behind them. */
 #include "compiler/ops/family.h"
 #include "compiler/ops/strings.h"
 
@@ -105,7 +105,8 @@ static lth_value_id tensor_values(struct lth_infer *infer, const struct lth_valu
 	bool given = last && last->type.dtype == dtype && last->constant.bytes >= (int64_t)width;
 	const void *list = tensor->constant.data;
 	if (dtype == LTH_DTYPE_STRING)
-		return strings_and(infer, list, count, given ? *(const struct lth_string *)last->constant.data : unused);
+		return strings_and(infer, list, count,
+				   given ? *(const struct lth_string *)last->constant.data : unused);
 	char *all = lth_arena_array(infer->graph->arena, (size_t)count + 1, width);
 	if (!all)
 		return LTH_NONE;

@@ -15,7 +15,8 @@ static lth_value_id affine(struct lth_infer *infer, lth_value_id x, const double
 			   int64_t outputs, const double *bias, uint32_t num_bias)
 {
 	const struct lth_attr transposed = {.name = "transB", .kind = LTH_ATTR_INT, .count = 1, .i = 1};
-	lth_value_id in[3] = {x, lth_ml_matrix(infer, coefficients, 2, (int64_t[]){outputs, count / outputs}), LTH_NONE};
+	lth_value_id in[3] = {x, lth_ml_matrix(infer, coefficients, 2, (int64_t[]){outputs, count / outputs}),
+			      LTH_NONE};
 	if (num_bias)
 		in[2] = lth_ml_matrix(infer, bias, 1, &(int64_t){num_bias});
 	return lth_build(infer, LTH_OP_ID_Gemm, in, num_bias ? 3 : 2, &transposed, 1);
@@ -24,7 +25,8 @@ static lth_value_id affine(struct lth_infer *infer, lth_value_id x, const double
 static enum lth_code check_affine(struct lth_infer *infer, uint32_t count, int64_t outputs, uint32_t num_bias)
 {
 	enum lth_code code = lth_infer_need_rank(infer, 0, 1, 2);
-	if (!code && (outputs < 1 || count == 0 || count % outputs || (num_bias && num_bias != outputs && num_bias != 1)))
+	if (!code &&
+	    (outputs < 1 || count == 0 || count % outputs || (num_bias && num_bias != outputs && num_bias != 1)))
 		code = lth_infer_reject(infer, "the same number of coefficients for each output",
 					"%u coefficients and %u intercepts for %lld outputs", count, num_bias,
 					(long long)outputs);
@@ -58,7 +60,8 @@ static lth_value_id one_label(struct lth_infer *infer, lth_value_id scores)
 	lth_value_id chosen = lth_build2(infer, LTH_OP_ID_GreaterOrEqual, score, f32(infer, threshold));
 	chosen = lth_build_cast(infer, chosen, LTH_DTYPE_I64);
 	const struct lth_attr *ints = lth_node_attr(infer->node, "classlabels_ints");
-	return ints && ints->count ? lth_build2(infer, LTH_OP_ID_Mul, chosen, lth_build_ints(infer, ints->ints, 1)) : chosen;
+	return ints && ints->count ? lth_build2(infer, LTH_OP_ID_Mul, chosen, lth_build_ints(infer, ints->ints, 1))
+				   : chosen;
 }
 
 static enum lth_code expand_linear_classifier(struct lth_infer *infer)
@@ -78,7 +81,8 @@ static enum lth_code expand_linear_classifier(struct lth_infer *infer)
 	scores = lth_ml_post(infer, scores);
 	if (lth_build_wants(infer, 0))
 		lth_build_output(infer, 0,
-				 outputs > 1 ? lth_ml_labels(infer, lth_ml_best(infer, scores)) : one_label(infer, scores));
+				 outputs > 1 ? lth_ml_labels(infer, lth_ml_best(infer, scores))
+					     : one_label(infer, scores));
 	lth_build_output(infer, 1, scores);
 	return LTH_OK;
 }
@@ -215,8 +219,8 @@ static lth_value_id two_probabilities(struct lth_infer *infer, lth_value_id deci
 	return lth_build(infer, LTH_OP_ID_Concat, (lth_value_id[]){first, second}, 2, &axis, 1);
 }
 
-/* The label where the most votes (or the greatest score) are. With one rho, positive coefficients make the second of two
- * labels the positive one; without labels it is 1 above 0, else 0. */
+/* The label where the most votes (or the greatest score) are. With one rho, positive coefficients make the second of
+ * two labels the positive one; without labels it is 1 above 0, else 0. */
 static lth_value_id choose_label(struct lth_infer *infer, const struct svm *svm, lth_value_id weights, bool has_proba)
 {
 	const int64_t last = -1;
@@ -280,7 +284,8 @@ static enum lth_code expand_svm_classifier(struct lth_infer *infer)
 	lth_ml_floats(infer, "prob_b", &num_b);
 	bool proba = num_proba && svm.vectors;
 	if (proba && (num_proba != svm.pairs || num_b != svm.pairs))
-		return lth_infer_reject(infer, "prob_a and prob_b for each pair of classes", "%u and %u", num_proba, num_b);
+		return lth_infer_reject(infer, "prob_a and prob_b for each pair of classes", "%u and %u", num_proba,
+					num_b);
 	if (proba && svm.classes != 2)
 		return lth_infer_unsupported(infer, "leave out prob_a and prob_b",
 					     "SVMClassifier: probabilities of more than two classes");

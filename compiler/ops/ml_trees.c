@@ -331,17 +331,20 @@ static enum lth_code share_votes(struct lth_infer *infer, struct forest *f, cons
 	return LTH_OK;
 }
 
-/* Leaves leave the list of nodes: places[i] is node i itself, or -1 - its leaf. The first node of a tree is its root. */
+/* Leaves leave the list of nodes: places[i] is node i itself, or -1 - its leaf. The first of a tree
+ * is its root. */
 static enum lth_code read_nodes(struct lth_infer *infer, struct forest *f, struct node_key *keys, int64_t *places)
 {
 	enum lth_code code = LTH_OK;
 	const struct lth_attr *modes = lth_node_attr(infer->node, "nodes_modes");
 	uint32_t count = f->num_nodes, num_missing = 0;
-	const int64_t *trees = ints(infer, "nodes_treeids", count, &code), *ids = ints(infer, "nodes_nodeids", count, &code);
+	const int64_t *trees = ints(infer, "nodes_treeids", count, &code),
+		      *ids = ints(infer, "nodes_nodeids", count, &code);
 	const int64_t *features = ints(infer, "nodes_featureids", count, &code), *missing = NULL;
 	const int64_t *if_true = ints(infer, "nodes_truenodeids", count, &code);
 	const int64_t *if_false = ints(infer, "nodes_falsenodeids", count, &code);
-	if (lth_node_ints(infer->node, "nodes_missing_value_tracks_true", &missing, &num_missing) && num_missing != count)
+	if (lth_node_ints(infer->node, "nodes_missing_value_tracks_true", &missing, &num_missing) &&
+	    num_missing != count)
 		missing = NULL;
 	for (uint32_t i = 0; !code && i < count; i++) {
 		keys[i] = (struct node_key){trees[i], ids[i], i};
@@ -435,12 +438,15 @@ static void one_sided(struct lth_infer *infer, const struct forest *f, lth_value
 	int64_t begin = f->num_votes ? f->targets[0] : 0, end = begin + 1, axis = 1;
 	for (uint32_t v = 0; v < f->num_votes; v++)
 		positive &= f->weights[v] >= 0;
-	lth_value_id cut[] = {scores, lth_build_ints(infer, &begin, 1), lth_build_ints(infer, &end, 1),
-			      lth_build_ints(infer, &axis, 1)};
+	lth_value_id cut[4] = {scores};
+	cut[1] = lth_build_ints(infer, &begin, 1);
+	cut[2] = lth_build_ints(infer, &end, 1);
+	cut[3] = lth_build_ints(infer, &axis, 1);
 	lth_value_id score = lth_build(infer, LTH_OP_ID_Slice, cut, 4, NULL, 0);
 	lth_value_id limit = lth_build_scalar(infer, LTH_DTYPE_F32, positive ? 0.5 : 0);
 	if (lth_build_wants(infer, 0)) {
-		lth_value_id above = lth_build2(infer, LTH_OP_ID_Greater, lth_build_reshape(infer, score, &flat, 1), limit);
+		lth_value_id above =
+			lth_build2(infer, LTH_OP_ID_Greater, lth_build_reshape(infer, score, &flat, 1), limit);
 		lth_build_output(infer, 0, lth_ml_labels(infer, lth_build_cast(infer, above, LTH_DTYPE_I64)));
 	}
 	if (begin != 0) {
@@ -449,7 +455,8 @@ static void one_sided(struct lth_infer *infer, const struct forest *f, lth_value
 		const struct lth_attr along = {.name = "axis", .kind = LTH_ATTR_INT, .count = 1, .i = 1};
 		lth_value_id one = lth_build_scalar(infer, LTH_DTYPE_F32, 1);
 		lth_value_id rest = lth_build2(infer, LTH_OP_ID_Sub, one, score);
-		lth_build_output(infer, 1, lth_build(infer, LTH_OP_ID_Concat, (lth_value_id[]){rest, score}, 2, &along, 1));
+		lth_build_output(infer, 1,
+				 lth_build(infer, LTH_OP_ID_Concat, (lth_value_id[]){rest, score}, 2, &along, 1));
 	} else {
 		lth_build_output(infer, 1, lth_ml_post(infer, lth_ml_both_signs(infer, score)));
 	}

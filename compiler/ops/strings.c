@@ -86,7 +86,8 @@ static bool to_table(struct lth_graph *graph, lth_value_id id)
 	lth_value_id in[2] = {lth_graph_constant(graph, name, LTH_DTYPE_U8, 1, &size, bytes, size),
 			      lth_graph_constant(graph, name, LTH_DTYPE_I64, 1, &count, ends, count * 8)};
 	lth_value_id out = lth_graph_value(graph, name, &type);
-	lth_node_id node = lth_graph_insert(graph, 0, 0, &lth_ops[LTH_OP_ID_StringTable], name, in, 2, &out, 1, &attr, 1);
+	lth_node_id node =
+		lth_graph_insert(graph, 0, 0, &lth_ops[LTH_OP_ID_StringTable], name, in, 2, &out, 1, &attr, 1);
 	if (node != LTH_NONE)
 		lth_graph_replace_uses(graph, id, out);
 	return node != LTH_NONE;
@@ -240,7 +241,8 @@ static enum lth_code infer_string_table(struct lth_infer *infer)
 	}
 	enum lth_code code = lth_infer_need_rank(infer, 1, 1, 1);
 	if (!code)
-		code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, 1, 0), count, "an end for each string");
+		code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, 1, 0), count,
+					 "an end for each string");
 	return code ? code : lth_infer_output(infer, 0, LTH_NUM_DTYPES, rank, dims);
 }
 

@@ -93,7 +93,8 @@ static enum lth_code infer_string_normalize(struct lth_infer *infer)
 	if (code)
 		return code;
 	dims[0] = one;
-	lth_dim most = lth_dim_max(infer->dims, type->dims[type->rank - 1], one); /* an empty string if nothing is left */
+	lth_dim most =
+		lth_dim_max(infer->dims, type->dims[type->rank - 1], one); /* an empty string if nothing is left */
 	dims[type->rank - 1] = lth_infer_data_dim(infer, "count", most);
 	return lth_infer_output(infer, 0, LTH_NUM_DTYPES, type->rank, dims);
 }

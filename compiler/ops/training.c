@@ -68,7 +68,8 @@ static lth_value_id state_of(struct lth_infer *infer, uint32_t state, uint32_t t
 }
 
 /* T > 0 ? later : first */
-static lth_value_id after_first(struct lth_infer *infer, const struct step *step, lth_value_id later, lth_value_id first)
+static lth_value_id after_first(struct lth_infer *infer, const struct step *step, lth_value_id later,
+				lth_value_id first)
 {
 	lth_value_id zero = lth_build_scalar(infer, step->dtype, 0);
 	lth_value_id updated = lth_build2(infer, LTH_OP_ID_Greater, step->updates, zero);
@@ -83,7 +84,8 @@ static enum lth_code expand_momentum(struct lth_infer *infer)
 	enum lth_code code = count_tensors(infer, 1, &count);
 	for (uint32_t i = 0; !code && i < count; i++) {
 		struct step s = begin_step(infer, i, count);
-		lth_value_id later = lth_build_scalar(infer, s.dtype, beta), first = lth_build_scalar(infer, s.dtype, 1);
+		lth_value_id later = lth_build_scalar(infer, s.dtype, beta),
+			     first = lth_build_scalar(infer, s.dtype, 1);
 		lth_value_id fresh = mul(infer, s.gradient, after_first(infer, &s, later, first));
 		lth_value_id velocity = add(infer, scaled(infer, &s, state_of(infer, 0, i, count), alpha), fresh);
 		lth_value_id direction =
@@ -126,7 +128,8 @@ static lth_value_id adam_rate(struct lth_infer *infer, const struct step *s, dou
 	lth_value_id alpha_power =
 		lth_build2(infer, LTH_OP_ID_Pow, lth_build_scalar(infer, s->dtype, alpha), s->updates);
 	lth_value_id root = lth_build1(infer, LTH_OP_ID_Sqrt, sub(infer, one, beta_power));
-	lth_value_id corrected = divide(infer, mul(infer, s->rate, root), sub(infer, one, alpha_power));
+	lth_value_id divisor = sub(infer, one, alpha_power);
+	lth_value_id corrected = divide(infer, mul(infer, s->rate, root), divisor);
 	return after_first(infer, s, corrected, s->rate);
 }
 

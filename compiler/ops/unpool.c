@@ -59,7 +59,8 @@ static enum lth_code expand_max_unpool(struct lth_infer *infer)
 	if (code)
 		return code;
 	lth_value_id shape = lth_build1(infer, LTH_OP_ID_Shape, x), outer = slice(infer, shape, 0, 2);
-	lth_value_id steps = lth_build2(infer, LTH_OP_ID_Sub, slice(infer, shape, 2, rank), lth_build_ints(infer, &one, 1));
+	lth_value_id steps = slice(infer, shape, 2, rank);
+	steps = lth_build2(infer, LTH_OP_ID_Sub, steps, lth_build_ints(infer, &one, 1));
 	steps = lth_build2(infer, LTH_OP_ID_Mul, steps, lth_build_ints(infer, strides, rank - 2));
 	steps = lth_build2(infer, LTH_OP_ID_Add, steps, lth_build_ints(infer, offsets, rank - 2));
 	lth_value_id full = concat(infer, outer, steps);

@@ -4,7 +4,8 @@
  *            An element that is no key gets place n. NaN equals NaN.
  *   lookup_string  the same; inputs: strings, keys as bytes u8 and ends i64 (as in string_table)
  *   ngrams   output: counts f32 [size] or [rows, size]; inputs: tokens [columns] or [rows, columns]; pool of n-grams:
- *            pool (tokens), starts i64 (where the 1-grams, 2-grams ... begin in it), columns i64 (of the output, by n-gram)
+ *            pool (tokens), starts i64 (where the 1-grams, 2-grams ... begin in it), columns i64 (of the output, one
+ *            for each n-gram)
  *            attributes: min_gram_length, max_gram_length, max_skip_count (ONNX TfIdfVectorizer-9, mode TF)
  */
 #include "runtime/kernels/copy.h"
@@ -42,7 +43,8 @@ int lth_builtin_lookup(struct lth_builtin_call *call)
 	return 0;
 }
 
-static struct lth_string key_at(const struct lth_builtin_tensor *bytes, const struct lth_builtin_tensor *ends, int64_t i)
+static struct lth_string key_at(const struct lth_builtin_tensor *bytes, const struct lth_builtin_tensor *ends,
+				int64_t i)
 {
 	const int64_t *list = ends->data;
 	int64_t begin = i ? list[i - 1] : 0;

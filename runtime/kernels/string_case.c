@@ -4,8 +4,8 @@
  *   string_table)
  *   attributes: case_change_action (NONE, LOWER, UPPER), is_case_sensitive
  *
- * When nothing is left, the result is one empty string. Letters are those of Unicode, one code point at a time, by the C
- * library's tables for C.UTF-8; where that locale is missing, those of ASCII. Bytes that are not UTF-8 stay. */
+ * When nothing is left, the result is one empty string. Letters are those of Unicode, one code point at a time, by
+ * the C library's tables for C.UTF-8; where that locale is missing, those of ASCII. Bytes that are not UTF-8 stay. */
 #include "runtime/exec/pool.h"
 #include "runtime/exec/strings.h"
 #include "runtime/kernels/copy.h"

@@ -5,10 +5,12 @@
  *   string_equal   output: bool; inputs: two of strings, broadcast
  *   string_concat  output: strings; inputs: two of strings, broadcast
  *   string_split_count  output: parts i64, like the input; inputs: strings, delimiter u8 [bytes]
- *   string_split   output: strings [..., most]; inputs: strings, delimiter u8 [bytes], most i64; absent parts are empty
+ *   string_split   output: strings [..., most]; inputs: strings, delimiter u8 [bytes], most i64; absent parts are
+ *                  empty
  *
- * Splitting follows ONNX StringSplit-20: no delimiter splits at runs of white space and drops it at both ends; attribute
- * maxsplit limits the splits (negative: none). Parts are slices of the input's bytes, which live as long. */
+ * Splitting follows ONNX StringSplit-20: no delimiter splits at runs of white space and drops it at both ends;
+ * attribute maxsplit limits the splits (negative: none). Parts are slices of the input's bytes, which live as long.
+ */
 #include "runtime/exec/strings.h"
 #include "runtime/kernels/copy.h"
 #include "runtime/kernels/order.h"

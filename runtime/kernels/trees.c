@@ -2,14 +2,14 @@
  *
  *   output: scores [rows, targets], any floating-point type
  *   inputs: features [rows, features], any number
- *           nodes i64 [nodes, 7]: feature, comparison, child if true, child if false, where NaN goes (1: true), first and
- *           end of its members; a child of -1 - k is leaf k
+ *           nodes i64 [nodes, 7]: feature, comparison, child if true, child if false, where NaN goes (1: true), and
+ *           where its members begin and end; a child of -1 - k is leaf k
  *           splits f64 [nodes]; members f64; roots i64 [trees], children in form; leaves i64 [leaves + 1]: where the
  *           votes of each begin; targets i64 [votes]; weights f64 [votes]
  *   attribute: aggregate (0 average, 1 sum, 2 minimum, 3 maximum)
  *
- * A target that no leaf votes for scores 0. A child stands behind its parent or is a leaf, so every walk ends; tables are
- * checked at each call, since they come from a model. */
+ * A target that no leaf votes for scores 0. A child stands behind its parent or is a leaf, so every walk ends; tables
+ * are checked at each call, since they come from a model. */
 #include "runtime/exec/pool.h"
 #include "runtime/kernels/copy.h"
 #include "runtime/kernels/real.h"

@@ -166,7 +166,8 @@ END_TEST
 static int run_trees(const char *attributes, int64_t child, float *out)
 {
 	const float x[] = {0, 1, 0, 3, 0, NAN};
-	const int64_t nodes[] = {1, 0, child, -2, 1, 0, 0}, roots[] = {0, 0}, leaves[] = {0, 1, 3}, targets[] = {0, 0, 1};
+	const int64_t nodes[] = {1, 0, child, -2, 1, 0, 0}, roots[] = {0, 0}, leaves[] = {0, 1, 3},
+		      targets[] = {0, 0, 1};
 	const double splits[] = {2}, weights[] = {1, 4, 8};
 	add(LTH_DTYPE_F32, out, 2, 3, 2);
 	add(LTH_DTYPE_F32, x, 2, 3, 2);
