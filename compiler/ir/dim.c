@@ -416,3 +416,16 @@ bool lth_dim_depends_on_data(const struct lth_dims *dims, lth_dim a)
 {
 	return a != LTH_DIM_NONE && dims->nodes[a].from_data;
 }
+
+void lth_dim_tighten(struct lth_dims *dims, lth_dim symbol, lth_dim bound, int64_t max)
+{
+	for (uint32_t i = 0; bound != LTH_DIM_NONE && i < dims->num_symbols; i++) {
+		struct lth_dim_symbol *known = &dims->symbols[i];
+		if (!known->from_data || known->bound != LTH_DIM_NONE || lth_dims_symbol_dim(dims, i) != symbol)
+			continue;
+		known->bound = bound;
+		known->max = max < known->max ? max : known->max;
+		known->hint = max == INT64_MAX ? known->hint : max;
+		return;
+	}
+}

@@ -41,6 +41,8 @@ bool lth_dims_overflowed(const struct lth_dims *dims);
 lth_dim lth_dim_const(struct lth_dims *dims, int64_t value);
 /* A new symbol; names are unique (a second one with the same name returns the first). The name is copied. */
 lth_dim lth_dim_symbol(struct lth_dims *dims, const struct lth_dim_symbol *symbol);
+/* Gives a data symbol that has no bound one. What is known of expressions made before stays as wide as it was. */
+void lth_dim_tighten(struct lth_dims *dims, lth_dim symbol, lth_dim bound, int64_t max);
 /* The symbol with this name or LTH_DIM_NONE. */
 lth_dim lth_dim_find_symbol(const struct lth_dims *dims, const char *name);
 uint32_t lth_dims_num_symbols(const struct lth_dims *dims);

@@ -141,6 +141,7 @@ struct lth_graph {
 	uint32_t num_values, num_nodes, num_regions, num_guards;
 	uint32_t cap_values, cap_nodes, cap_regions, cap_guards;
 	uint32_t num_groups;
+	uint32_t tentative; /* loops around whose shapes have not settled: sizes from data get no bound yet */
 	struct lth_graph_names *names; /* name tables of the building functions */
 };
 

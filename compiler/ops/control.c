@@ -77,7 +77,9 @@ static enum lth_code infer_body(struct lth_infer *infer, lth_region_id body, uin
 		bool changed = false;
 		for (uint32_t i = 0; i < count; i++)
 			set_type(infer, infer->graph->regions[body].inputs[first_in + i], &types[i]);
+		infer->graph->tentative++;
 		enum lth_code code = lth_control_enter(infer, body);
+		infer->graph->tentative--;
 		if (code)
 			return code;
 		for (uint32_t i = 0; i < count; i++) {
@@ -93,7 +95,7 @@ static enum lth_code infer_body(struct lth_infer *infer, lth_region_id body, uin
 			changed |= generalise(infer, i, &types[i], &next);
 		}
 		if (!changed)
-			return LTH_OK;
+			return lth_control_enter(infer, body); /* now with bounds of what data decides */
 	}
 	return lth_infer_unsupported(infer, NULL, "a carried value's shape that does not settle");
 }

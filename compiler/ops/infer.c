@@ -286,9 +286,11 @@ lth_dim lth_infer_data_dim(struct lth_infer *infer, const char *what, lth_dim bo
 {
 	const struct lth_node *node = &infer->graph->nodes[infer->id];
 	int64_t top = INT64_MAX, low;
+	if (infer->graph->tentative)
+		bound = LTH_DIM_NONE;
 	if (bound != LTH_DIM_NONE)
 		lth_dim_range(infer->dims, bound, &low, &top);
-	return lth_dim_symbol(infer->dims,
+	lth_dim dim = lth_dim_symbol(infer->dims,
 			      &(struct lth_dim_symbol){
 				      .name = lth_arena_printf(infer->graph->arena, "%s.%s", node->name, what),
 				      .min = 0,
@@ -299,6 +301,8 @@ lth_dim lth_infer_data_dim(struct lth_infer *infer, const char *what, lth_dim bo
 				      .node = node->name,
 				      .bound = bound,
 			      });
+	lth_dim_tighten(infer->dims, dim, bound, top); /* it may be known from before shapes settled */
+	return dim;
 }
 
 /* ---- the driver ---- */

@@ -369,6 +369,8 @@ START_TEST(random_programs_agree)
 		struct numbers expected = {0}, got = {0};
 		struct lathe_error first = {0}, other = {0};
 		int code = run(&x[0], inputs, 2, &expected, 1, &first);
+		ck_assert_msg(code == 0, "seed %llu: %s\n%s", (unsigned long long)random_state, first.text,
+			      lth_buf_text(&w.text)); /* nothing in these programs can fail */
 		for (int s = 1; s < NUM_SETTINGS; s++) {
 			int same = run(&x[s], inputs, 2, &got, 1, &other);
 			ck_assert_msg((code == 0) == (same == 0), "seed %llu: %s / %s\n%s", (unsigned long long)random_state,
