@@ -95,7 +95,8 @@ static enum lth_code infer_body(struct lth_infer *infer, lth_region_id body, uin
 			changed |= generalise(infer, i, &types[i], &next);
 		}
 		if (!changed)
-			return lth_control_enter(infer, body); /* now with bounds of what data decides */
+			return infer->graph->tentative ? LTH_OK /* an outer loop comes again */
+						       : lth_control_enter(infer, body); /* now with bounds from data */
 	}
 	return lth_infer_unsupported(infer, NULL, "a carried value's shape that does not settle");
 }
