@@ -355,12 +355,14 @@ START_TEST(pool_reuses_blocks_and_counts)
 		ck_assert_int_eq(c->used_bytes, bytes);
 		lth_pool_give(p, block, bytes);
 	}
-	ck_assert_uint_eq((uintptr_t)lth_pool_take_aligned(p, 8192, 4096) % 4096, 0);
+	void *page = lth_pool_take_aligned(p, 8192, 4096);
+	ck_assert_uint_eq((uintptr_t)page % 4096, 0);
 	ck_assert_ptr_null(lth_pool_take(p, -1));
 	ck_assert_ptr_null(lth_pool_take(p, INT64_MAX));
 	ck_assert_uint_eq(c->takes, c->gives + 1);
 	lth_pool_trim(p);
 	ck_assert_int_eq(c->reserved_bytes, 8192);
+	lth_pool_give(p, page, 8192);
 	lth_pool_destroy(&p);
 }
 END_TEST
