@@ -80,7 +80,7 @@ uint32_t lth_value_bound_symbol(const struct lth_graph *graph, lth_value_id id, 
 	if (dim == LTH_DIM_NONE || !lth_dim_depends_on_data(graph->dims, dim))
 		return LTH_NONE;
 	snprintf(name, sizeof(name), "%s[%u]", value->name, index);
-	if ( lth_dim_find_symbol(graph->dims, name) != dim)
+	if (lth_dim_find_symbol(graph->dims, name) != dim)
 		return LTH_NONE;
 	for (uint32_t i = 0; i < lth_dims_num_symbols(graph->dims); i++)
 		if (lth_dims_symbol_dim(graph->dims, i) == dim)

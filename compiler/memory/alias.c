@@ -66,21 +66,12 @@ static bool is_concat(const struct alias *a, const struct lth_node *node)
 	return node->op == a->concat && alone(a, node) && lth_dtype_bits(a->graph->values[node->outputs[0]].type.dtype) >= 8;
 }
 
-/* Whose elements are known without memory may have no producer that writes them. */
-static bool known(const struct lth_graph *graph, const struct lth_value *value)
-{
-	const struct lth_contents *contents = value->contents;
-	for (uint32_t i = 0; contents && contents->dims && i < contents->count; i++)
-		if (contents->dims[i] == LTH_DIM_NONE || lth_dim_depends_on_data(graph->dims, contents->dims[i]))
-			return false;
-	return contents && contents->dims;
-}
-
-/* May the producer of operand `value` write it into the concatenation of `node`? */
+/* May the producer of operand `value` write it into the concatenation of `node`? A value whose contents suffice may have
+ * no producer that writes it. */
 static bool placeable(const struct alias *a, const struct lth_node *node, lth_value_id value)
 {
 	const struct lth_value *v = &a->graph->values[value];
-	if (v->def != LTH_DEF_NODE || a->bound[value] || known(a->graph, v) || a->dense[value])
+	if (v->def != LTH_DEF_NODE || a->bound[value] || lth_contents_suffice(a->graph, value) || a->dense[value])
 		return false;
 	const struct lth_node *producer = &a->graph->nodes[v->def_id];
 	if (producer->region != node->region)
