@@ -1,6 +1,7 @@
 /* Settings of lathed. See config.h and config.def. */
 #include "daemon/config.h"
 #include "runtime/base/io.h"
+#include "runtime/base/place.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -269,28 +270,25 @@ static enum lth_code find_state_dir(struct lth_config *config, struct lth_diag *
 	return LTH_OK;
 }
 
-/* The setting; else the installed program; else the one beside this build of the daemon. */
+/* The setting; else the program of the same installation, wherever that has been moved, or of the same build; else the one
+ * at the configured place. */
 static enum lth_code find_worker(struct lth_config *config, struct lth_diag *diag)
 {
-	char own[PATH_MAX] = "", built[PATH_MAX + 32] = "";
-	ssize_t size = readlink("/proc/self/exe", own, sizeof(own) - 1);
-	own[size > 0 ? size : 0] = 0;
-	char *slash = strrchr(own, '/');
-	if (slash) {
-		*slash = 0;
+	static const char installed[] = LATHE_LIBEXECDIR "/lathe-worker";
+	char moved[PATH_MAX] = "", built[PATH_MAX + 32] = "", own[PATH_MAX];
+	if (!lth_moved_path(LATHE_SBINDIR, installed, moved))
+		moved[0] = 0;
+	if (lth_own_folder(own))
 		snprintf(built, sizeof(built), "%s/../compiler/lathe-worker", own);
-	}
-	const char *candidates[] = {LATHE_LIBEXECDIR "/lathe-worker", built};
-	size_t first = config->worker[0] ? 1 : 0;
-	if (first)
-		candidates[1] = config->worker;
-	for (size_t i = first; i < 2; i++)
+	const char *const candidates[] = {config->worker, moved, built, installed};
+	size_t count = config->worker[0] ? 1 : sizeof(candidates) / sizeof(candidates[0]);
+	for (size_t i = 0; i < count && !config->worker_path; i++)
 		if (access(candidates[i], X_OK) == 0)
 			config->worker_path = realpath(candidates[i], NULL);
 	if (config->worker_path)
 		return LTH_OK;
 	return lth_diag_fail(diag, LTH_NOT_FOUND, "worker", "an executable file", "pass --worker FILE", "nothing at %s",
-			     candidates[first]);
+			     config->worker[0] ? config->worker : moved[0] ? moved : installed);
 }
 
 static enum lth_code derive(struct lth_config *config, struct lth_diag *diag)
@@ -319,12 +317,16 @@ static enum lth_code derive(struct lth_config *config, struct lth_diag *diag)
 	return code == LTH_OK ? find_worker(config, diag) : code;
 }
 
-/* $LATHED_CONFIG (empty: none), else the system's file where there is one. */
+/* $LATHED_CONFIG (empty: none), else the file of this installation where there is one, else the system's. */
 static char *standard_file(void)
 {
-	const char *given = getenv("LATHED_CONFIG"), *standard = LATHE_SYSCONFDIR "/lathe/lathed.conf";
+	static const char standard[] = LATHE_SYSCONFDIR "/lathe/lathed.conf";
+	char moved[PATH_MAX];
+	const char *given = getenv("LATHED_CONFIG");
 	if (given)
 		return *given ? strdup(given) : NULL;
+	if (lth_moved_path(LATHE_SBINDIR, standard, moved) && access(moved, R_OK) == 0)
+		return realpath(moved, NULL);
 	return access(standard, R_OK) == 0 ? strdup(standard) : NULL;
 }
 

@@ -35,7 +35,8 @@ noinst_LIBRARIES += %D%/libdaemon.a
 	%D%/systemd.c %D%/systemd.h \
 	%D%/tls.c
 nodist_%C%_libdaemon_a_SOURCES = %D%/web_page.c %D%/openapi_text.c
-%C%_libdaemon_a_CPPFLAGS = $(AM_CPPFLAGS) -DLATHE_LIBEXECDIR='"$(libexecdir)"' \
+%C%_libdaemon_a_CPPFLAGS = $(AM_CPPFLAGS) -DLATHE_SBINDIR='"$(sbindir)"' \
+	-DLATHE_LIBEXECDIR='"$(libexecdir)"' \
 	-DLATHE_SYSCONFDIR='"$(sysconfdir)"'
 %C%_libdaemon_a_CFLAGS = $(AM_CFLAGS) $(MHD_CFLAGS) $(UV_CFLAGS) $(JANSSON_CFLAGS) $(GNUTLS_CFLAGS)
 

@@ -3,6 +3,7 @@
  * folder. */
 #include "api/cli/cli.h"
 #include "runtime/base/io.h"
+#include "runtime/base/place.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,24 +28,20 @@ struct lth_cli_local {
 	char server[64];
 };
 
-/* The daemon installed with this program, or the one of the same build. */
+/* The daemon installed with this program, wherever that has been moved, or the one of the same build. */
 static bool find_daemon(char out[PATH_MAX])
 {
+	static const char installed[] = LATHE_SBINDIR "/lathed";
 	char own[PATH_MAX];
-	ssize_t size = readlink("/proc/self/exe", own, sizeof(own) - 1);
-	if (size > 0) {
-		own[size] = 0;
-		char *slash = strrchr(own, '/');
-		if (slash)
-			*slash = 0;
-		static const char *const beside[] = {"../sbin/lathed", "../daemon/lathed", "lathed"};
-		for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++) {
-			int length = snprintf(out, PATH_MAX, "%s/%s", own, beside[i]);
-			if (length > 0 && length < PATH_MAX && access(out, X_OK) == 0)
-				return true;
-		}
+	if (lth_moved_path(LATHE_BINDIR, installed, out) && access(out, X_OK) == 0)
+		return true;
+	static const char *const beside[] = {"../daemon/lathed", "lathed"}; /* of a build; all in one folder */
+	for (size_t i = 0; lth_own_folder(own) && i < sizeof(beside) / sizeof(beside[0]); i++) {
+		int length = snprintf(out, PATH_MAX, "%s/%s", own, beside[i]);
+		if (length > 0 && length < PATH_MAX && access(out, X_OK) == 0)
+			return true;
 	}
-	snprintf(out, PATH_MAX, "%s/lathed", LATHE_SBINDIR);
+	snprintf(out, PATH_MAX, "%s", installed);
 	return access(out, X_OK) == 0;
 }
 

@@ -3,9 +3,11 @@
 
 #include "compiler/emit/elf_write.h"
 #include "runtime/base/io.h"
+#include "runtime/base/place.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,16 +52,10 @@ const char *lth_emit_header(void)
 /* FOLDER/below/file, where FOLDER is that of the running program; empty when unknown. */
 static void beside_program(const char *below, const char *file, char *out, size_t size)
 {
-	char self[4096];
-	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char self[PATH_MAX];
 	*out = 0;
-	if (length <= 0)
+	if (!lth_own_folder(self))
 		return;
-	self[length] = 0;
-	char *slash = strrchr(self, '/');
-	if (!slash)
-		return;
-	*slash = 0;
 	int written = snprintf(out, size, "%s/%s%s", self, below, file);
 	if (written < 0 || (size_t)written >= size)
 		*out = 0;

@@ -3,6 +3,7 @@
  * them. What stays possible: read the system's libraries and the program's own installation, read the kernel cache,
  * write in the work folder, execute the linker. See landlock(7), seccomp(2). */
 #include "compiler/worker/worker.h"
+#include "runtime/base/place.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -93,16 +94,12 @@ static bool allow(int ruleset, const char *path, uint64_t access)
 /* The folder above the program's own: its installation prefix, or the build tree. */
 static bool own_prefix(char out_path[PATH_MAX])
 {
-	ssize_t size = readlink("/proc/self/exe", out_path, PATH_MAX - 1);
-	if (size <= 0)
+	if (!lth_own_folder(out_path))
 		return false;
-	out_path[size] = 0;
-	for (int level = 0; level < 2; level++) {
-		char *slash = strrchr(out_path, '/');
-		if (!slash || slash == out_path)
-			return false; /* never the root */
-		*slash = 0;
-	}
+	char *slash = strrchr(out_path, '/');
+	if (!slash || slash == out_path)
+		return false; /* never the root */
+	*slash = 0;
 	return true;
 }
 

@@ -8,6 +8,7 @@ noinst_LIBRARIES += %D%/libbase.a %D%/libsha256.a
 	%D%/hash.c %D%/hash.h \
 	%D%/io.c %D%/io.h \
 	%D%/log.c %D%/log.h \
+	%D%/place.c %D%/place.h \
 	%D%/status.c %D%/status.def %D%/status.h \
 	%D%/wire.c %D%/wire.h
 %C%_libsha256_a_SOURCES = %D%/sha256.c %D%/sha256.h
