@@ -71,11 +71,9 @@ static void unlink_waiter(struct lth_waiter *waiter)
 void lth_jobs_release_inputs(struct lth_job *job)
 {
 	for (size_t i = 0; i < job->task.num_files; i++)
-		close(job->file_fds[i]);
-	free(job->file_fds);
-	free(job->file_names);
-	job->file_fds = NULL;
-	job->file_names = NULL;
+		close(job->files[i].fd);
+	free(job->files);
+	job->files = NULL;
 	job->task.num_files = 0;
 	if (job->payload_fd >= 0)
 		close(job->payload_fd);

@@ -62,8 +62,8 @@ struct lth_job {
 	int64_t created_unix_ms;
 	struct lth_waiter *waiters;
 	struct lth_task task;
-	int payload_fd, *file_fds;
-	const char **file_names;
+	int payload_fd;
+	struct lth_task_blob *files;
 	struct lth_answer *answer; /* DONE; released early for what the store has */
 	char answer_digest[LTH_DIGEST_TEXT];
 	struct lth_diag diag; /* FAILED */

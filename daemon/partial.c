@@ -115,7 +115,7 @@ enum lth_code lth_partial_finish(struct lth_store *store, const char *digest, st
 				     "bytes whose digest is %s", actual);
 		unlink(path);
 		atomic_fetch_sub(&store->bytes, size);
-	} else if (lth_store_has(store, digest)) {
+	} else if (lth_store_holds(store, digest)) {
 		unlink(path);
 		atomic_fetch_sub(&store->bytes, size);
 	} else {

@@ -526,14 +526,16 @@ const json_t *lth_pool_layers(const struct lth_pool *pool)
 
 static json_t *request_of(const struct lth_pool_worker *worker, const struct lth_task *task)
 {
-	json_t *names = json_array();
+	json_t *files = json_array();
 	for (size_t i = 0; i < task->num_files; i++)
-		json_array_append_new(names, json_string(task->file_names[i]));
-	return json_pack("{s:s, s:s, s:O?, s:b, s:b, s:s, s:I, s:I, s:I, s:s?, s:o}", "job", task->job_id, "kind", task->kind,
-			 "options", task->options, "model_is_json", task->model_is_json, "csv", task->csv, "work_dir",
-			 worker->task_dir, "threads", (json_int_t)worker->pool->config->worker_threads, "cpu_seconds",
-			 (json_int_t)task->cpu_seconds, "left_ms", (json_int_t)task->left_ms,
-			 "model_digest", task->model_digest, "files", names);
+		json_array_append_new(files, json_pack("{s:s, s:s, s:b}", "name", task->files[i].name, "digest",
+						       task->files[i].digest, "hashed", task->files[i].hashed));
+	return json_pack("{s:s, s:s, s:O?, s:b, s:b, s:s, s:I, s:I, s:I, s:{s:s?, s:b}, s:o}", "job", task->job_id,
+			 "kind", task->kind, "options", task->options, "model_is_json", task->model_is_json, "csv",
+			 task->csv, "work_dir", worker->task_dir, "threads",
+			 (json_int_t)worker->pool->config->worker_threads, "cpu_seconds", (json_int_t)task->cpu_seconds,
+			 "left_ms", (json_int_t)task->left_ms, "model", "digest", task->payload.digest, "hashed",
+			 task->payload.hashed, "files", files);
 }
 
 static bool send_task(struct lth_pool_worker *worker, const struct lth_task *task)
@@ -548,9 +550,9 @@ static bool send_task(struct lth_pool_worker *worker, const struct lth_task *tas
 	if (memfd >= 0 && task->num_files <= LTH_WIRE_FDS_MAX - FIXED) {
 		fds[0] = memfd;
 		fds[1] = worker->bundle_fd;
-		fds[2] = task->payload_fd;
+		fds[2] = task->payload.fd;
 		for (size_t i = 0; i < task->num_files; i++)
-			fds[FIXED + i] = task->file_fds[i];
+			fds[FIXED + i] = task->files[i].fd;
 		snprintf(text, sizeof(text), "{\"event\":\"job\",\"job\":\"%s\"}", task->job_id);
 		ok = lth_wire_send(worker->socket, text, strlen(text), fds, (unsigned)(FIXED + task->num_files));
 	}

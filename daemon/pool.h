@@ -14,15 +14,20 @@
 struct lth_pool;
 struct lth_pool_worker;
 
+struct lth_task_blob { /* bytes with a digest */
+	const char *digest;
+	bool hashed; /* the store has hashed them since its start; else the worker does */
+	int fd;
+	const char *name; /* of a file */
+};
+
 /* What a worker is given. All borrowed until the outcome, or until the task is abandoned. */
 struct lth_task {
 	const char *job_id, *kind; /* "compile", "plan", "plan_check" */
 	const json_t *options;
-	int payload_fd;
-	const char *model_digest; /* when the payload's bytes are known to have it; else NULL */
+	struct lth_task_blob payload; /* without a digest when it is a plan's body */
 	bool model_is_json, csv;
-	const char *const *file_names;
-	const int *file_fds;
+	const struct lth_task_blob *files;
 	size_t num_files;
 	uint64_t cpu_seconds;           /* 0: no limit */
 	uint64_t left_ms;               /* until the deadline; 0: none */

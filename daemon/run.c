@@ -16,9 +16,8 @@ static enum lth_code open_inputs(struct lth_jobs *jobs, struct lth_job *job, str
 	const char *name;
 	json_t *digest;
 	size_t count = json_object_size(job->spec.files);
-	job->file_fds = calloc(count + 1, sizeof(*job->file_fds));
-	job->file_names = calloc(count + 1, sizeof(*job->file_names));
-	if (!job->file_fds || !job->file_names)
+	job->files = calloc(count + 1, sizeof(*job->files));
+	if (!job->files)
 		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "files", NULL, NULL, "%zu files", count);
 	job->payload_fd = job->spec.payload_fd >= 0 ? dup(job->spec.payload_fd)
 						    : lth_store_open_blob(jobs->store, job->spec.model, &size);
@@ -26,12 +25,13 @@ static enum lth_code open_inputs(struct lth_jobs *jobs, struct lth_job *job, str
 		return lth_diag_fail(diag, LTH_MISSING_BLOB, job->spec.model, NULL, "PUT it to /v1/blobs again",
 				     "no such blob any more");
 	json_object_foreach(job->spec.files, name, digest) {
-		int fd = lth_store_open_blob(jobs->store, json_string_value(digest), &size);
+		const char *text = json_string_value(digest);
+		int fd = lth_store_open_blob(jobs->store, text, &size);
 		if (fd < 0)
-			return lth_diag_fail(diag, LTH_MISSING_BLOB, json_string_value(digest), NULL,
-					     "PUT it to /v1/blobs again", "no such blob any more");
-		job->file_fds[job->task.num_files] = fd;
-		job->file_names[job->task.num_files++] = name;
+			return lth_diag_fail(diag, LTH_MISSING_BLOB, text, NULL, "PUT it to /v1/blobs again",
+					     "no such blob any more");
+		job->files[job->task.num_files++] =
+			(struct lth_task_blob){text, lth_store_is_verified(jobs->store, text), fd, name};
 	}
 	return LTH_OK;
 }
@@ -48,18 +48,18 @@ static enum lth_code start(struct lth_jobs *jobs, struct lth_job *job, struct lt
 		.owner = job,
 		.kind = lth_job_kind_name(job->spec.kind),
 		.options = job->spec.options,
-		.payload_fd = job->payload_fd,
-		.model_digest = job->spec.kind == LTH_JOB_COMPILE && lth_store_is_verified(jobs->store, job->spec.model)
-					? job->spec.model
-					: NULL,
+		.payload = {.fd = job->payload_fd},
 		.model_is_json = job->spec.model_is_json,
 		.csv = job->spec.csv,
-		.file_names = job->file_names,
-		.file_fds = job->file_fds,
+		.files = job->files,
 		.num_files = job->task.num_files,
 		.left_ms = job->deadline_ns > now ? (job->deadline_ns - now) / 1000000 + 1 : 0,
 		.cpu_seconds = job->spec.timeout_ms / 1000 * jobs->config->worker_threads + 1,
 	};
+	if (job->spec.kind == LTH_JOB_COMPILE) {
+		job->task.payload.digest = job->spec.model;
+		job->task.payload.hashed = lth_store_is_verified(jobs->store, job->spec.model);
+	}
 	code = lth_pool_start(jobs->pool, &job->task, diag);
 	if (code != LTH_OK)
 		return code;

@@ -344,7 +344,7 @@ enum lth_code lth_spool_publish(struct lth_store *store, struct lth_spool *spool
 	if (!path) {
 		errno = ENOMEM;
 		code = lth_store_failed(diag, "store", "cannot name a blob");
-	} else if (!lth_store_has(store, digest)) {
+	} else if (!lth_store_holds(store, digest)) {
 		code = publish_spooled(store, spool, path, diag);
 		if (code == LTH_OK) {
 			atomic_fetch_add(&store->bytes, spool->size);
@@ -380,6 +380,14 @@ bool lth_store_has(const struct lth_store *store, const char *digest)
 	return has;
 }
 
+bool lth_store_holds(struct lth_store *store, const char *digest)
+{
+	struct lth_diag damage = {0};
+	if (!lth_store_has(store, digest))
+		return false;
+	return lth_store_is_verified(store, digest) || lth_store_verify(store, digest, &damage) == LTH_OK;
+}
+
 bool lth_store_use(const struct lth_store *store, const char *digest)
 {
 	enum { STALE_S = 600 };
@@ -406,7 +414,7 @@ enum lth_code lth_store_put(struct lth_store *store, const void *data, size_t si
 	char digest[LTH_DIGEST_TEXT];
 	enum lth_code code = LTH_OK;
 	lth_sha256_text(data, size, digest);
-	if (!lth_store_has(store, digest)) {
+	if (!lth_store_holds(store, digest)) {
 		char *path = lth_store_blob_path(store, digest);
 		code = write_durably(store, path, data, size, diag);
 		free(path);
@@ -424,7 +432,7 @@ enum lth_code lth_store_put(struct lth_store *store, const void *data, size_t si
 static enum lth_code keep_copy(struct lth_store *store, int copy, const char *temporary, uint64_t size,
 			       const char *digest, struct lth_diag *diag)
 {
-	if (lth_store_has(store, digest)) {
+	if (lth_store_holds(store, digest)) {
 		unlink(temporary);
 		return LTH_OK;
 	}
@@ -447,7 +455,7 @@ enum lth_code lth_store_put_range(struct lth_store *store, int fd, uint64_t offs
 {
 	char digest[LTH_DIGEST_TEXT], *temporary;
 	lth_sha256_text(data, size, digest);
-	if (lth_store_has(store, digest)) { /* made before, by other options perhaps: nothing to write */
+	if (lth_store_holds(store, digest)) { /* made before, by other options perhaps: nothing to write */
 		memcpy(out_digest, digest, sizeof(digest));
 		return LTH_OK;
 	}

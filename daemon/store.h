@@ -84,6 +84,9 @@ bool lth_store_is_verified(const struct lth_store *store, const char *digest);
 /* Hashes the blob; a damaged one is removed: a hit no more. */
 LTH_MUST_CHECK enum lth_code lth_store_verify(struct lth_store *store, const char *digest, struct lth_diag *diag);
 bool lth_store_has(const struct lth_store *store, const char *digest);
+/* True when the blob is there and its bytes are good: what has not been hashed since the start is hashed now. So asks who
+ * has the bytes at hand and would not write them a second time. */
+bool lth_store_holds(struct lth_store *store, const char *digest);
 /* Opens for reading and marks the blob as used; -1 when it is not there. */
 int lth_store_open_blob(const struct lth_store *store, const char *digest, uint64_t *out_size);
 /* The same question, asked on behalf of a cache hit: marks the blob as used when it has not been for some minutes. */

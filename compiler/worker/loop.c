@@ -2,6 +2,7 @@
  * protocol. A job's views, descriptors and result are gone before the next job begins. */
 #include "compiler/worker/worker.h"
 #include "runtime/base/io.h"
+#include "runtime/base/sha256.h"
 #include "runtime/base/wire.h"
 
 #include <errno.h>
@@ -64,22 +65,39 @@ static const char *text_of(const json_t *request, const char *key)
 	return text ? text : "";
 }
 
+/* `place` is {"digest","hashed"}. A blob that was damaged on the disk is as good as none. */
+static enum lth_code check_digest(const json_t *place, const struct lth_wire_view *view, struct lth_diag *diag)
+{
+	char digest[LTH_DIGEST_TEXT];
+	const char *expected = text_of(place, "digest");
+	if (json_is_true(json_object_get(place, "hashed")))
+		return LTH_OK;
+	lth_sha256_text(view->data, view->size, digest);
+	if (strcmp(digest, expected) == 0)
+		return LTH_OK;
+	return lth_diag_fail(diag, LTH_MISSING_BLOB, expected, NULL, "PUT it to /v1/blobs again",
+			     "a blob that was damaged on the disk: its digest is %s", digest);
+}
+
 /* Maps the files behind the payload; `views` and `files` have room for them all. */
-static enum lth_code map_files(struct worker *worker, const json_t *names, struct lth_wire_view *views,
+static enum lth_code map_files(struct worker *worker, const json_t *places, struct lth_wire_view *views,
 			       struct lth_compile_file *files, size_t *out_mapped, struct lth_diag *diag)
 {
-	size_t count = json_array_size(names);
+	size_t count = json_array_size(places);
 	if (count + FD_FILES != worker->message.num_fds)
-		return lth_diag_fail(diag, LTH_INTERNAL, "worker protocol", NULL, NULL,
-				     "%zu file names for %u descriptors", count, worker->message.num_fds);
+		return lth_diag_fail(diag, LTH_INTERNAL, "worker protocol", NULL, NULL, "%zu files for %u descriptors",
+				     count, worker->message.num_fds);
 	for (size_t i = 0; i < count; i++) {
+		const json_t *place = json_array_get(places, i);
+		const char *name = text_of(place, "name");
 		if (!lth_wire_map(worker->message.fds[FD_FILES + i], 0, &views[i]))
-			return lth_diag_fail(diag, errno == ENOMEM ? LTH_OUT_OF_MEMORY : LTH_IO_ERROR,
-					     json_string_value(json_array_get(names, i)), NULL, NULL, "%s",
-					     strerror(errno));
-		const char *name = json_string_value(json_array_get(names, i));
-		files[i] = (struct lth_compile_file){name ? name : "", views[i].data, views[i].size};
+			return lth_diag_fail(diag, errno == ENOMEM ? LTH_OUT_OF_MEMORY : LTH_IO_ERROR, name, NULL, NULL,
+					     "%s", strerror(errno));
+		files[i] = (struct lth_compile_file){name, views[i].data, views[i].size};
 		*out_mapped = i + 1;
+		enum lth_code code = check_digest(place, &views[i], diag);
+		if (code != LTH_OK)
+			return code;
 	}
 	return LTH_OK;
 }
@@ -90,15 +108,17 @@ static enum lth_code run_compile(struct worker *worker, const json_t *request, c
 	struct lth_wire_view views[LTH_WIRE_FDS_MAX];
 	struct lth_compile_file files[LTH_WIRE_FDS_MAX];
 	size_t mapped = 0;
-	const json_t *names = json_object_get(request, "files");
-	enum lth_code code = map_files(worker, names, views, files, &mapped, diag);
+	const json_t *place = json_object_get(request, "model");
+	enum lth_code code = check_digest(place, model, diag);
+	if (code == LTH_OK)
+		code = map_files(worker, json_object_get(request, "files"), views, files, &mapped, diag);
 	json_int_t threads = json_integer_value(json_object_get(request, "threads"));
 	json_int_t left_ms = json_integer_value(json_object_get(request, "left_ms"));
 	if (code == LTH_OK) {
 		struct lth_compile_request compile = {
 			.model = model->data,
 			.model_size = model->size,
-			.model_digest = json_string_value(json_object_get(request, "model_digest")),
+			.model_digest = json_string_value(json_object_get(place, "digest")),
 			.model_is_json = json_is_true(json_object_get(request, "model_is_json")),
 			.files = files,
 			.num_files = mapped,

@@ -10,9 +10,10 @@
  *   worker  -> {"event":"crash","signal","address_space_bytes"}                        last words of a dying worker
  * The daemon closes its end to send a worker home.
  * The request is {"job","kind":"compile|plan|plan_check","options","model_is_json","csv","work_dir","threads",
- * "cpu_seconds","left_ms","model_digest","files":[name...]}; left_ms is the time until the job's deadline,
- * model_digest stands there when the daemon has hashed the model; the payload is the model or the plan's body. The bundle holds the document, the
- * artifacts and the new kernels one after another and ends with its index: {"document":{offset,bytes},
+ * "cpu_seconds","left_ms","model":{"digest","hashed"},"files":[{"name","digest","hashed"}]}; left_ms is the time until
+ * the job's deadline; the payload is the model or the plan's body. What the daemon has not hashed since its start, the
+ * worker hashes before it uses it. The bundle holds the document, the artifacts
+ * and the new kernels one after another and ends with its index: {"document":{offset,bytes},
  * "artifacts":[{kind,offset,bytes}],"kernels":[{name,offset,bytes,digest}]}.
  * A document with "cacheable": false is delivered and stored, but no later request is answered with it.
  * Thread rule: one worker a process; the loop runs on the main thread. */
