@@ -57,22 +57,22 @@ static enum lth_code code_by_status(long status)
 	return status >= 500 ? LTH_INTERNAL : LTH_INVALID_REQUEST;
 }
 
-static int problem_of_reply(const struct lathe_reply *reply, const char *url, struct lathe_problem *problem)
+static int problem_of_body(const struct lth_buf *text, int status, const char *url, struct lathe_problem *problem)
 {
 	static const char prefix[] = "about:lathe:";
 	struct lth_diag diag = {0};
-	json_t *body = json_loadb(reply->body ? reply->body : "", reply->bytes, 0, NULL);
+	json_t *body = json_loadb(text->data ? text->data : "", text->size, 0, NULL);
 	const char *type = member(body, "type");
 	enum lth_code code = LTH_NUM_CODES;
 	if (strncmp(type, prefix, sizeof(prefix) - 1) == 0)
 		code = lth_code_by_slug(type + sizeof(prefix) - 1);
 	if (code == LTH_NUM_CODES || code == LTH_OK)
-		lth_diag_fail(&diag, code_by_status(reply->status), url, NULL, NULL, "HTTP status %d", reply->status);
+		lth_diag_fail(&diag, code_by_status(status), url, NULL, NULL, "HTTP status %d", status);
 	else
 		lth_diag_fail(&diag, code, member(body, "place"), member(body, "expected"), member(body, "advice"),
 			      "%s", member(body, "found"));
 	json_decref(body);
-	return lathe_problem_set(problem, &diag, reply->status);
+	return lathe_problem_set(problem, &diag, status);
 }
 
 static int out_of_memory(struct lathe_problem *problem)
@@ -225,8 +225,12 @@ static void keep_header(const char *line, size_t size, const char *name, char *o
 static size_t on_header(char *line, size_t size, size_t count, void *context)
 {
 	struct exchange *x = context;
+	char offset[24] = "";
 	keep_header(line, size * count, "Lathe-Job:", x->reply.job, sizeof(x->reply.job));
 	keep_header(line, size * count, "Location:", x->reply.location, sizeof(x->reply.location));
+	keep_header(line, size * count, "Upload-Offset:", offset, sizeof(offset));
+	if (offset[0])
+		x->reply.upload_offset = strtoull(offset, NULL, 10);
 	return size * count;
 }
 
@@ -306,6 +310,7 @@ static void set_request(struct exchange *x, const char *url)
 		curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, call->method);
 	}
 	add_header(x, "Content-Type", call->type);
+	add_header(x, "Content-Range", call->content_range);
 	add_header(x, "Accept", call->accept);
 	add_header(x, "Prefer", call->prefer);
 	if (call->no_cache)
@@ -335,71 +340,118 @@ static int unreachable(const struct exchange *x, CURLcode result, struct lathe_p
 	return lathe_problem_set(problem, &diag, 0);
 }
 
-static void wait_seconds(const struct lathe_client *client, double seconds)
+static void wait_seconds(double seconds)
 {
 	struct timespec time = {.tv_sec = (time_t)seconds,
 				.tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
-	if (client->on_progress) {
-		struct lathe_progress progress = {
-			.retry_after = seconds,
-			.seconds = (double)(lth_now_ns() - client->call_start_ns) * 1e-9,
-		};
-		client->on_progress(client->context, &progress);
-	}
 	while (nanosleep(&time, &time) != 0 && errno == EINTR)
 		;
 }
 
-/* Seconds to wait before the next attempt; negative when there is to be none. */
-static double next_attempt(const struct exchange *x, CURLcode result, int attempt)
+static void wait_for_busy(const struct lathe_client *client, double seconds)
+{
+	struct lathe_progress progress = {
+		.retry_after = seconds,
+		.seconds = (double)(lth_now_ns() - client->call_start_ns) * 1e-9,
+	};
+	if (client->on_progress)
+		client->on_progress(client->context, &progress);
+	wait_seconds(seconds);
+}
+
+static double pause_of(int attempt)
+{
+	return 0.25 * (double)(1u << (attempt < 7 ? attempt : 7));
+}
+
+void lth_client_pause(int attempt)
+{
+	wait_seconds(pause_of(attempt));
+}
+
+/* Seconds to wait for a busy daemon; negative when it is not busy, or has been asked often enough. */
+static double busy_seconds(const struct exchange *x, CURLcode result, int attempt)
 {
 	curl_off_t asked = 0;
-	double wait = 0.25 * (double)(1u << (attempt < 7 ? attempt : 7));
-	if (result == CURLE_GOT_NOTHING || result == CURLE_RECV_ERROR || result == CURLE_SEND_ERROR)
-		return attempt < LOST_RETRIES ? wait : -1;
 	if (result != CURLE_OK || (x->reply.status != 429 && x->reply.status != 503) || attempt >= x->client->retries)
 		return -1;
 	curl_easy_getinfo(x->client->curl, CURLINFO_RETRY_AFTER, &asked);
-	if (asked > 0)
-		wait = (double)asked;
+	double wait = asked > 0 ? (double)asked : pause_of(attempt);
 	return wait < LONGEST_WAIT_SECONDS ? wait : LONGEST_WAIT_SECONDS;
+}
+
+static CURLcode perform(struct exchange *x, const char *url)
+{
+	long status = 0;
+	reset(x);
+	curl_easy_reset(x->client->curl);
+	set_connection(x->client);
+	set_request(x, url);
+	CURLcode result = curl_easy_perform(x->client->curl);
+	curl_easy_getinfo(x->client->curl, CURLINFO_RESPONSE_CODE, &status);
+	x->reply.status = (int)status;
+	return result;
+}
+
+static bool is_lost(CURLcode result)
+{
+	return result == CURLE_GOT_NOTHING || result == CURLE_RECV_ERROR || result == CURLE_SEND_ERROR ||
+	       result == CURLE_PARTIAL_FILE || result == CURLE_COULDNT_CONNECT;
+}
+
+/* `lost_retries`: how often the same is sent again when the connection breaks before the answer. */
+static int exchange(struct lathe_client *client, const struct lathe_call *call, int lost_retries, bool *out_lost,
+		    struct lathe_reply *out_reply, struct lathe_problem *problem)
+{
+	struct exchange x = {.client = client, .call = call};
+	char *url;
+	int code = 0, lost = 0, busy = 0;
+	CURLcode result;
+	*out_lost = false;
+	if (asprintf(&url, "%s%s", client->base, call->path) < 0)
+		return out_of_memory(problem);
+	client->call_start_ns = lth_now_ns();
+	for (;;) {
+		result = perform(&x, url);
+		double wait = busy_seconds(&x, result, busy);
+		if (wait >= 0) {
+			wait_for_busy(client, wait);
+			busy++;
+		} else if (is_lost(result) && result != CURLE_COULDNT_CONNECT && lost < lost_retries) {
+			lth_client_pause(lost++);
+		} else {
+			break;
+		}
+	}
+	*out_lost = is_lost(result);
+	*out_reply = x.reply;
+	if (result != CURLE_OK)
+		code = unreachable(&x, result, problem);
+	else if (x.reply.status >= 400)
+		code = problem_of_body(&x.body, x.reply.status, url, problem);
+	if (code == 0) {
+		out_reply->bytes = x.body.size;
+		out_reply->body = x.body.data;
+		x.body = (struct lth_buf){0};
+	}
+	free(url);
+	reset(&x);
+	return code;
+}
+
+int lth_client_exchange(struct lathe_client *client, const struct lathe_call *call, bool *out_lost,
+			struct lathe_reply *out_reply, struct lathe_problem *problem)
+{
+	return exchange(client, call, 0, out_lost, out_reply, problem);
 }
 
 int lathe_client_call(struct lathe_client *client, const struct lathe_call *call, struct lathe_reply *out_reply,
 		      struct lathe_problem *problem)
 {
-	struct exchange x = {.client = client, .call = call};
-	char *url;
-	int code = 0;
-	CURLcode result;
-	if (asprintf(&url, "%s%s", client->base, call->path) < 0)
-		return out_of_memory(problem);
-	client->call_start_ns = lth_now_ns();
-	for (int attempt = 0;; attempt++) {
-		long status = 0;
-		reset(&x);
-		curl_easy_reset(client->curl);
-		set_connection(client);
-		set_request(&x, url);
-		result = curl_easy_perform(client->curl);
-		curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &status);
-		x.reply.status = (int)status;
-		double wait = next_attempt(&x, result, attempt);
-		if (wait < 0)
-			break;
-		wait_seconds(client, wait);
-	}
-	x.reply.bytes = x.body.size;
-	x.reply.body = x.body.data;
-	if (result != CURLE_OK)
-		code = unreachable(&x, result, problem);
-	else if (x.reply.status >= 400)
-		code = problem_of_reply(&x.reply, url, problem);
-	if (code == 0) {
-		*out_reply = x.reply;
-		x.body = (struct lth_buf){0};
-	}
-	free(url);
-	reset(&x);
+	struct lathe_reply reply;
+	bool lost;
+	int code = exchange(client, call, LOST_RETRIES, &lost, &reply, problem);
+	if (code == 0)
+		*out_reply = reply;
 	return code;
 }

@@ -8,7 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LARGE_MODEL = 1 << 20 }; /* bytes above which asking first is cheaper than sending */
+enum {
+	LARGE_MODEL = 1 << 20, /* bytes above which asking first is cheaper than sending */
+	UPLOAD_ATTEMPTS = 6    /* without progress: a quarter of a minute, in which a daemon restarts */
+};
 
 static int fail(struct lathe_problem *problem, enum lth_code code, const char *place, const char *found)
 {
@@ -17,33 +20,80 @@ static int fail(struct lathe_problem *problem, enum lth_code code, const char *p
 	return lathe_problem_set(problem, &diag, 0);
 }
 
+/* --- uploads */
+struct upload {
+	const char *bytes;
+	size_t size;
+	char path[32 + LTH_DIGEST_TEXT];
+	uint64_t arrived; /* what the daemon has, by its last word */
+	bool complete;
+};
+
+/* How far is it? */
+static int ask(struct lathe_client *client, struct upload *upload, bool *out_lost, struct lathe_problem *problem)
+{
+	struct lathe_call head = {.method = "HEAD", .path = upload->path};
+	struct lathe_reply reply = {0};
+	int code = lth_client_exchange(client, &head, out_lost, &reply, problem);
+	upload->complete = code == 0;
+	if (reply.status != 404)
+		return code;
+	upload->arrived = reply.upload_offset < upload->size ? reply.upload_offset : 0;
+	return 0;
+}
+
+/* Sends what the daemon lacks. */
+static int send_rest(struct lathe_client *client, struct upload *upload, bool *out_lost, struct lathe_problem *problem)
+{
+	char range[80];
+	struct lathe_call put = {
+		.method = "PUT",
+		.path = upload->path,
+		.body = upload->bytes + upload->arrived,
+		.body_bytes = upload->size - upload->arrived,
+		.type = "application/octet-stream",
+		.content_range = upload->arrived ? range : NULL,
+	};
+	struct lathe_reply reply = {0};
+	snprintf(range, sizeof(range), "bytes %llu-%llu/%llu", (unsigned long long)upload->arrived,
+		 (unsigned long long)upload->size - 1, (unsigned long long)upload->size);
+	int code = lth_client_exchange(client, &put, out_lost, &reply, problem);
+	upload->complete = code == 0;
+	lathe_reply_free(&reply);
+	*out_lost = *out_lost || reply.status == 416; /* another client went on with it meanwhile: ask again */
+	return code;
+}
+
+/* Goes on after a connection that broke, as long as each attempt or the few before it brought something. */
+static int bring(struct lathe_client *client, struct upload *upload, struct lathe_problem *problem)
+{
+	bool lost, began = false;
+	for (int attempt = 0;; attempt++) {
+		uint64_t before = upload->arrived;
+		int code = ask(client, upload, &lost, problem);
+		if (upload->arrived > before)
+			attempt = 0;
+		if (code == 0 && !upload->complete) {
+			began = true;
+			code = send_rest(client, upload, &lost, problem);
+		}
+		if (upload->complete || !lost || !began || attempt >= UPLOAD_ATTEMPTS)
+			return code;
+		lth_client_pause(attempt); /* the daemon notices the end of a connection a moment later than we do */
+	}
+}
+
 int lathe_client_upload(struct lathe_client *client, const void *bytes, size_t size, char out_digest[LATHE_DIGEST_TEXT],
 			struct lathe_problem *problem)
 {
-	char digest[LTH_DIGEST_TEXT], path[32 + LTH_DIGEST_TEXT];
-	struct lathe_reply reply;
-	struct lathe_problem ignored = {0};
+	struct upload upload = {.bytes = bytes, .size = size};
+	char digest[LTH_DIGEST_TEXT];
 	lth_sha256_text(bytes, size, digest);
-	snprintf(path, sizeof(path), "/v1/blobs/%s", digest);
-	struct lathe_call ask = {.method = "HEAD", .path = path};
-	int code = lathe_client_call(client, &ask, &reply, &ignored);
-	if (code != 0 && ignored.status == 404) {
-		struct lathe_call put = {
-			.method = "PUT",
-			.path = path,
-			.body = bytes,
-			.body_bytes = size,
-			.type = "application/octet-stream",
-		};
-		code = lathe_client_call(client, &put, &reply, problem);
-	} else if (code != 0 && problem) {
-		*problem = ignored;
-	}
-	if (code != 0)
-		return code;
-	lathe_reply_free(&reply);
-	memcpy(out_digest, digest, LATHE_DIGEST_TEXT);
-	return 0;
+	snprintf(upload.path, sizeof(upload.path), "/v1/blobs/%s", digest);
+	int code = bring(client, &upload, problem);
+	if (code == 0)
+		memcpy(out_digest, digest, LATHE_DIGEST_TEXT);
+	return code;
 }
 
 int lathe_client_blob(struct lathe_client *client, const char *digest, struct lathe_reply *out_reply,

@@ -74,6 +74,7 @@ struct lathe_call {
 	const void *body;
 	size_t body_bytes;
 	const char *type; /* Content-Type of the body */
+	const char *content_range; /* of a body that is a part: "bytes FIRST-LAST/TOTAL" */
 	const char *accept, *prefer;
 	int no_cache; /* 1: Cache-Control: no-cache */
 };
@@ -84,13 +85,15 @@ struct lathe_reply {
 	size_t bytes;
 	char job[32]; /* the job's id, where there was one */
 	char location[256];
+	uint64_t upload_offset; /* how much of an upload the daemon has, where it said so */
 };
 
 int lathe_client_call(struct lathe_client *client, const struct lathe_call *call, struct lathe_reply *out_reply,
 		      struct lathe_problem *problem);
 void lathe_reply_free(struct lathe_reply *reply);
 
-/* Makes sure that the daemon has these bytes as a blob, and writes their digest. Sends them only when it lacks them. */
+/* Makes sure that the daemon has these bytes as a blob, and writes their digest. Sends only what it lacks of them: an
+ * upload that was cut off, by whomever and whenever, goes on where it was. */
 int lathe_client_upload(struct lathe_client *client, const void *bytes, size_t size, char out_digest[LATHE_DIGEST_TEXT],
 			struct lathe_problem *problem);
 /* A blob's bytes, checked against the digest. */

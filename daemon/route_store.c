@@ -121,7 +121,9 @@ void lth_route_blob_put(struct lth_request *request)
 	const char *range = lth_request_header(request, "Content-Range");
 	if (!check_digest(request))
 		return;
-	if (lth_store_has(&request->server->store, request->argument) && range) {
+	bool good = lth_store_is_verified(&request->server->store, request->argument) &&
+		    lth_store_has(&request->server->store, request->argument);
+	if (good && range) {
 		lth_reply_json(request, 200, json_pack("{s:s}", "digest", request->argument));
 		return;
 	}
@@ -136,7 +138,7 @@ void lth_route_blob_put(struct lth_request *request)
 		lth_reply_problem(request, &request->diag, NULL);
 		return;
 	}
-	if (lth_store_has(&request->server->store, digest)) {
+	if (good) {
 		lth_reply_json(request, 200,
 			       json_pack("{s:s, s:I}", "digest", digest, "bytes", (json_int_t)request->body_bytes));
 		return;
@@ -188,8 +190,11 @@ void lth_blob_keep_cut(struct lth_request *request)
 	cut->offset = first;
 	memcpy(cut->digest, request->argument, sizeof(cut->digest)); /* valid: of just this length */
 	request->spool = (struct lth_spool){.fd = -1};
-	if (uv_queue_work(request->server->loop, &cut->base, keep_cut, after_cut) != 0)
-		after_cut(&cut->base, 0);
+	if (request->server->stopping) /* its loop has ended: here and now, or never */
+		keep_cut(&cut->base);
+	else if (uv_queue_work(request->server->loop, &cut->base, keep_cut, after_cut) == 0)
+		return;
+	after_cut(&cut->base, 0);
 }
 
 /* --- other names */

@@ -8,7 +8,9 @@ cli_tests = \
 	%D%/exit-codes \
 	%D%/external-data \
 	%D%/help-from-tables \
+	%D%/interrupted-upload \
 	%D%/jobs-and-blobs \
+	%D%/moved-installation \
 	%D%/plan-buffers \
 	%D%/retry-busy \
 	%D%/show-tensors \
@@ -20,3 +22,5 @@ check_PROGRAMS += %D%/client-library
 %C%_client_library_SOURCES = %D%/client-library.c
 %C%_client_library_CFLAGS = $(AM_CFLAGS)
 %C%_client_library_LDADD = api/liblathe-client.a $(CURL_LIBS) $(JANSSON_LIBS) $(CRYPTO_LIBS)
+check_PROGRAMS += %D%/cutting-proxy
+%C%_cutting_proxy_SOURCES = %D%/cutting-proxy.c
