@@ -24,6 +24,7 @@ http_tests = \
 	%D%/json-bodies \
 	%D%/life \
 	%D%/measure-limits \
+	%D%/nginx-front \
 	%D%/openapi-matches-routes \
 	%D%/openapi-statuses \
 	%D%/option-errors \
