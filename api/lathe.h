@@ -197,6 +197,7 @@ struct lathe_api {
 	void (*counters)(const struct lathe_context *context, struct lathe_counters *out_counters);
 	size_t (*profile)(const struct lathe_context *context, struct lathe_profile_entry *out_entries,
 			  size_t capacity);
+	const void *(*program)(const struct lathe_executable *executable, uint64_t *out_bytes);
 };
 
 /* What executables export. NULL for a version that this executable does not speak. */
@@ -247,6 +248,10 @@ LATHE_API void lathe_counters(const struct lathe_context *context, struct lathe_
  * options asked for it. */
 LATHE_API size_t lathe_profile(const struct lathe_context *context, struct lathe_profile_entry *out_entries,
 			       size_t capacity);
+
+/* The program with its storages, live ranges and plan, as the executable carries it (binary, docs/PROGRAM.md): what tools
+ * draw the plan from. Borrowed from the executable; NULL where that was made before there was such a function. */
+LATHE_API const void *lathe_program(const struct lathe_executable *executable, uint64_t *out_bytes);
 
 #ifndef LATHE_LINKED
 #ifdef __cplusplus
@@ -386,6 +391,12 @@ LATHE_API size_t lathe_profile(const struct lathe_context *context, struct lathe
 			       size_t capacity)
 {
 	return LATHE_TABLE(context)->profile(context, out_entries, capacity);
+}
+
+LATHE_API const void *lathe_program(const struct lathe_executable *executable, uint64_t *out_bytes)
+{
+	const struct lathe_api *api = LATHE_TABLE(executable);
+	return api->bytes > offsetof(struct lathe_api, program) ? api->program(executable, out_bytes) : NULL;
 }
 #endif
 

@@ -2,20 +2,8 @@
 #include "api/cli/cli.h"
 #include "api/cli/executable.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-/* The values of --dim, as the runtime's own options hold them. */
-void lth_cli_exe_dims(const struct lth_cli *cli, struct lth_exe_options *out_options)
-{
-	*out_options = (struct lth_exe_options){.program = "lathe"};
-	for (size_t i = 0; i < cli->num_given; i++)
-		if (cli->given[i].option == LTH_CLI_DIM && out_options->num_dims < LTH_EXE_MAX_DIMS)
-			out_options->dims[out_options->num_dims++] = cli->given[i].text;
-}
 
 static enum lth_code describe_library(struct lth_cli *cli, const char *path, struct lth_buf *describe,
 				      struct lth_buf *info)
@@ -36,55 +24,6 @@ static enum lth_code describe_library(struct lth_cli *cli, const char *path, str
 		lth_buf_append(info, exe.description->info, exe.description->info_bytes);
 	lth_exe_close(&exe);
 	return code;
-}
-
-static void become_program(const struct lth_cli *cli, const char *path, const char *what, int out)
-{
-	enum { MOST = 2 * LTH_EXE_MAX_DIMS + 3 };
-	const char *words[MOST] = {path, what};
-	int count = 2;
-	for (size_t i = 0; i < cli->num_given && count + 3 < MOST; i++)
-		if (cli->given[i].option == LTH_CLI_DIM) {
-			words[count++] = "--dim";
-			words[count++] = cli->given[i].text;
-		}
-	char *arguments[MOST];
-	memcpy(arguments, words, sizeof(words)); /* execv does not write to its arguments */
-	dup2(out, 1);
-	execv(path, arguments);
-	_exit(127);
-}
-
-/* What `path what` prints. */
-static enum lth_code ask_program(struct lth_cli *cli, const char *path, const char *what, struct lth_buf *out)
-{
-	int ends[2], status = 0;
-	char chunk[4096];
-	if (pipe(ends) != 0)
-		return lth_diag_fail(&cli->diag, LTH_IO_ERROR, path, NULL, NULL, "pipe: %s", strerror(errno));
-	pid_t child = fork();
-	if (child == 0)
-		become_program(cli, path, what, ends[1]);
-	close(ends[1]);
-	for (ssize_t size; child > 0 && (size = read(ends[0], chunk, sizeof(chunk))) != 0;)
-		if (size > 0)
-			lth_buf_append(out, chunk, (size_t)size);
-		else if (errno != EINTR)
-			break;
-	close(ends[0]);
-	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
-		;
-	if (child < 0 || status != 0)
-		return lth_diag_fail(&cli->diag, LTH_BAD_EXECUTABLE, path, "a compiled model (.so, or a program)", NULL,
-				     "a program that does not answer to %s", what);
-	return LTH_OK;
-}
-
-/* A program that Lathe made is an ELF file without a name to be loaded by; dlopen says so. */
-static bool is_program(const char *path)
-{
-	size_t length = strlen(path);
-	return access(path, X_OK) == 0 && (length < 3 || strcmp(path + length - 3, ".so") != 0);
 }
 
 static void print_ports(const json_t *ports, const char *label)
@@ -182,13 +121,11 @@ enum lth_code lth_cli_inspect(struct lth_cli *cli)
 {
 	struct lth_buf describe = {0}, info = {0};
 	const char *path = cli->arguments[0];
-	char name[4096];
 	enum lth_code code;
-	if (is_program(path)) {
-		snprintf(name, sizeof(name), "%s%s", strchr(path, '/') ? "" : "./", path);
-		code = ask_program(cli, name, "--describe", &describe);
+	if (lth_cli_is_program(path)) {
+		code = lth_cli_ask_program(cli, path, "--describe", &describe);
 		if (code == LTH_OK)
-			code = ask_program(cli, name, "--info", &info);
+			code = lth_cli_ask_program(cli, path, "--info", &info);
 	} else {
 		code = describe_library(cli, path, &describe, &info);
 	}

@@ -17,6 +17,7 @@ api_lathe_SOURCES = \
 	%D%/onnx_cut.c %D%/onnx_cut.h \
 	%D%/parse.c \
 	%D%/plan.c \
+	%D%/program.c \
 	%D%/request.c \
 	%D%/run.c \
 	%D%/show.c \
@@ -25,6 +26,7 @@ api_lathe_SOURCES = \
 	%D%/suite_case.c \
 	%D%/tables.c \
 	%D%/text.c \
+	%D%/timeline.c \
 	%D%/top.c \
 	%D%/verify.c %D%/verify.h
 api_lathe_CPPFLAGS = $(AM_CPPFLAGS) -DLATHE_BINDIR='"$(bindir)"' -DLATHE_SBINDIR='"$(sbindir)"'

@@ -1,7 +1,9 @@
-/* lathe memory: what a compiled model takes at given dimensions, over a range, or how large a dimension may be. */
+/* lathe memory: what a compiled model takes at given dimensions, over a range, or how large a dimension may be; and what
+ * is alive at its peak. */
 #include "api/cli/cli.h"
 #include "api/cli/executable.h"
 #include "runtime/base/checked.h"
+#include "runtime/memory/ledger.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -119,8 +121,124 @@ static enum lth_code table(struct lth_cli *cli, const struct lth_exe *exe)
 	return code;
 }
 
+/* A storage that is alive at the peak. */
+struct peak_row {
+	uint32_t storage;
+	int64_t bytes, saves;
+};
+
+static int larger_first(const void *a, const void *b)
+{
+	const struct peak_row *x = a, *y = b;
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes ? -1 : 1;
+	return x->storage < y->storage ? -1 : 1;
+}
+
+static const char *node_at(const struct lth_program *program, uint32_t instr)
+{
+	return instr != LTH_NONE && program->instrs[instr].node ? program->instrs[instr].node : "-";
+}
+
+/* A peak: the program, its figures, and who is alive. */
+struct peak {
+	const struct lth_program *program;
+	struct lth_memory_figures figures;
+	const struct lth_storage_facts *facts;
+	struct peak_row *rows;
+	size_t count;
+};
+
+static const char *tensor_of(const struct peak *peak, const struct peak_row *row)
+{
+	const char *name = peak->program->storages[row->storage].name;
+	return name ? name : "-";
+}
+
+static void print_peak_json(const struct peak *peak)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < peak->count; i++) {
+		const struct peak_row *row = &peak->rows[i];
+		const struct lth_storage_facts *f = &peak->facts[row->storage];
+		json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:s, s:s}", "tensor", tensor_of(peak, row),
+						      "bytes", (json_int_t)row->bytes, "saves_bytes",
+						      (json_int_t)row->saves, "written_by",
+						      node_at(peak->program, f->first_write), "last_read_by",
+						      node_at(peak->program, f->last_read)));
+	}
+	lth_cli_print_json(list);
+	json_decref(list);
+}
+
+static void print_peak(const struct peak *peak)
+{
+	static const char *const head[] = {"bytes", "saves", "tensor", "written by", "last read by"};
+	struct lth_cli_table table = {.columns = sizeof(head) / sizeof(head[0])};
+	for (size_t i = 0; i < table.columns; i++)
+		lth_cli_cell(&table, "%s", head[i]);
+	for (size_t i = 0; i < peak->count; i++) {
+		const struct peak_row *row = &peak->rows[i];
+		const struct lth_storage_facts *f = &peak->facts[row->storage];
+		lth_cli_cell(&table, "%lld", (long long)row->bytes);
+		lth_cli_cell(&table, "%lld", (long long)row->saves);
+		lth_cli_cell(&table, "%s", tensor_of(peak, row));
+		lth_cli_cell(&table, "%s", node_at(peak->program, f->first_write));
+		lth_cli_cell(&table, "%s", node_at(peak->program, f->last_read));
+	}
+	printf("live bound %lld bytes at step %u of %u, %s\n", (long long)peak->figures.live_bound_bytes,
+	       peak->figures.peak_instr, peak->program->num_instrs,
+	       node_at(peak->program, peak->figures.peak_instr));
+	lth_cli_table_print(&table, stdout);
+}
+
+/* Works out a peak; its arrays are the view's. */
+static enum lth_code find_peak(const struct lth_cli_view *view, struct peak *peak, struct lth_diag *diag)
+{
+	const struct lth_program *program = peak->program = view->program;
+	int64_t *sizes = lth_arena_array(view->arena, program->num_storages, sizeof(*sizes));
+	int64_t *without = lth_arena_array(view->arena, program->num_storages, sizeof(*without));
+	struct lth_storage_facts *facts = lth_arena_array(view->arena, program->num_storages, sizeof(*facts));
+	peak->facts = facts;
+	peak->rows = lth_arena_array(view->arena, program->num_storages, sizeof(*peak->rows));
+	if (!sizes || !without || !facts || !peak->rows)
+		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "peak", NULL, NULL, "no memory");
+	enum lth_code code = lth_memory_figures(program, view->symbols, &peak->figures, diag);
+	if (code == LTH_OK)
+		code = lth_storage_sizes(program, view->symbols, sizes, diag);
+	if (code == LTH_OK)
+		code = lth_memory_bound_without(program, view->symbols, without, diag);
+	if (code != LTH_OK)
+		return code;
+	lth_storage_ledger(program, facts);
+	for (uint32_t s = 0; s < program->num_storages; s++)
+		if (without[s] >= 0)
+			peak->rows[peak->count++] =
+				(struct peak_row){s, sizes[s], peak->figures.live_bound_bytes - without[s]};
+	if (peak->count)
+		qsort(peak->rows, peak->count, sizeof(*peak->rows), larger_first);
+	return LTH_OK;
+}
+
+static enum lth_code show_peak(struct lth_cli *cli)
+{
+	struct lth_cli_view view = {0};
+	struct peak peak = {0};
+	enum lth_code code = lth_cli_view_open(cli, cli->arguments[0], &view);
+	if (code == LTH_OK)
+		code = find_peak(&view, &peak, &cli->diag);
+	if (code == LTH_OK && lth_cli_has(cli, LTH_CLI_JSON))
+		print_peak_json(&peak);
+	else if (code == LTH_OK)
+		print_peak(&peak);
+	lth_cli_view_close(&view);
+	return code;
+}
+
 enum lth_code lth_cli_memory(struct lth_cli *cli)
 {
+	if (lth_cli_has(cli, LTH_CLI_PEAK))
+		return show_peak(cli);
 	struct lth_exe exe = {0};
 	struct lth_exe_options options;
 	lathe_query_fn query;

@@ -4,6 +4,7 @@
 #include "compiler/emit/emit.h"
 #include "config.h"
 #include "runtime/base/io.h"
+#include "runtime/memory/views.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,59 +35,24 @@ static enum lth_code add_text(struct lth_variant *build, const char *kind, struc
 	return add(build, kind, data, size);
 }
 
-/* Buffers of the plan with their offsets at the hint, as POST /v1/plan/check reads them. */
-static enum lth_code plan_text(struct lth_variant *build, struct lth_buf *out)
+static const struct lth_memory_view *find_view(const char *kind)
 {
-	const struct lth_program *program = build->program;
-	enum lth_code code = LTH_OUT_OF_MEMORY;
-	int64_t *symbols = calloc(program->num_symbols + 1, sizeof(*symbols));
-	int64_t *sizes = calloc(program->num_storages + 1, sizeof(*sizes));
-	int64_t *offsets = calloc(program->num_storages + 1, sizeof(*offsets));
-	if (!symbols || !sizes || !offsets) {
-		lth_diag_fail(build->diag, code, "plan", NULL, NULL, "no memory");
-		goto done;
-	}
-	lth_symbols_at_hint(program, symbols);
-	code = lth_storage_sizes(program, symbols, sizes, build->diag);
-	if (code == LTH_OK)
-		code = lth_memory_offsets(program, symbols, offsets, build->diag);
-	if (code != LTH_OK)
-		goto done;
-	lth_buf_puts(out, "id,lower,upper,size,alignment,offset\n");
-	for (uint32_t i = 0; i < program->num_storages; i++) {
-		const struct lth_storage *s = &program->storages[i];
-		if (lth_storage_planned(s))
-			lth_buf_printf(out, "%u,%u,%u,%lld,%lld,%lld\n", i, s->first, s->last,
-				       (long long)sizes[i], (long long)s->alignment, (long long)offsets[i]);
-	}
-done:
-	free(symbols);
-	free(sizes);
-	free(offsets);
-	return code;
+	for (int i = 0; i < LTH_NUM_MEMORY_VIEWS; i++)
+		if (strcmp(lth_memory_views[i].artifact, kind) == 0)
+			return &lth_memory_views[i];
+	return NULL;
 }
 
-/* A view of the plan at the hint. */
-static enum lth_code plan_view(struct lth_variant *build, const char *kind, struct lth_buf *out)
+/* A view of the program's memory at the hint. */
+static enum lth_code memory_view(struct lth_variant *build, const struct lth_memory_view *view, struct lth_buf *out)
 {
 	int64_t *symbols = calloc(build->program->num_symbols + 1, sizeof(*symbols));
-	enum lth_code code;
 	if (!symbols)
-		return lth_diag_fail(build->diag, LTH_OUT_OF_MEMORY, kind, NULL, NULL, "no memory");
+		return lth_diag_fail(build->diag, LTH_OUT_OF_MEMORY, view->artifact, NULL, NULL, "no memory");
 	lth_symbols_at_hint(build->program, symbols);
-	if (strcmp(kind, "timeline") == 0)
-		code = lth_memory_svg(build->program, symbols, out, build->diag);
-	else if (strcmp(kind, "trace") == 0)
-		code = lth_memory_trace(build->program, symbols, out, build->diag);
-	else
-		code = lth_memory_ledger(build->program, symbols, out, build->diag);
+	enum lth_code code = view->write(build->program, symbols, out, build->diag);
 	free(symbols);
 	return code;
-}
-
-static bool is_plan_view(const char *kind)
-{
-	return strcmp(kind, "timeline") == 0 || strcmp(kind, "trace") == 0 || strcmp(kind, "ledger") == 0;
 }
 
 static enum lth_code add_texts(struct lth_variant *build, const char *kind)
@@ -97,10 +63,8 @@ static enum lth_code add_texts(struct lth_variant *build, const char *kind)
 		lth_buf_append(&text, build->ir_text.data, build->ir_text.size);
 	} else if (strcmp(kind, "program") == 0) {
 		lth_program_print(build->program, &text);
-	} else if (strcmp(kind, "plan") == 0) {
-		code = plan_text(build, &text);
-	} else if (is_plan_view(kind)) {
-		code = plan_view(build, kind, &text);
+	} else if (find_view(kind)) {
+		code = memory_view(build, find_view(kind), &text);
 	} else if (strcmp(kind, "loops") == 0) {
 		for (uint32_t i = 0; i < build->num_kernels; i++) {
 			lth_buf_printf(&text, "# %s: %s\n", build->kernels[i].name, build->kernels[i].fn->description);

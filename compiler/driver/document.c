@@ -3,6 +3,7 @@
 
 #include "config.h"
 #include "runtime/base/sha256.h"
+#include "runtime/memory/ledger.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,8 +108,8 @@ static json_t *at_peak(const struct lth_program *program, const int64_t *symbols
 	struct lth_storage_facts *facts = calloc(program->num_storages + 1, sizeof(*facts));
 	if (sizes && without && facts && lth_memory_figures(program, symbols, &figures, &ignored) == LTH_OK &&
 	    lth_storage_sizes(program, symbols, sizes, &ignored) == LTH_OK &&
-	    lth_memory_bound_without(program, symbols, without, &ignored) == LTH_OK &&
-	    lth_storage_ledger(program, facts, &ignored) == LTH_OK)
+	    lth_memory_bound_without(program, symbols, without, &ignored) == LTH_OK) {
+		lth_storage_ledger(program, facts);
 		for (uint32_t i = 0; i < program->num_storages; i++)
 			if (without[i] >= 0)
 				json_array_append_new(out, json_pack("{s:s?, s:I, s:I, s:o, s:o}", "tensor",
@@ -118,6 +119,7 @@ static json_t *at_peak(const struct lth_program *program, const int64_t *symbols
 								     "written_by", node_at(program, facts[i].first_write),
 								     "last_read_by",
 								     node_at(program, facts[i].last_read)));
+	}
 	free(sizes);
 	free(without);
 	free(facts);

@@ -4,9 +4,7 @@ noinst_LIBRARIES += %D%/libmemory.a
 	%D%/alias.c \
 	%D%/branches.c \
 	%D%/budget.c \
-	%D%/figures.c \
 	%D%/formula.c \
-	%D%/ledger.c \
 	%D%/lifetimes.c \
 	%D%/manifest.c %D%/manifest.h \
 	%D%/manifest_builtin.c \
@@ -19,6 +17,5 @@ noinst_LIBRARIES += %D%/libmemory.a
 	%D%/plan_program.c \
 	%D%/remat.c \
 	%D%/reuse.c \
-	%D%/shapes.c \
-	%D%/timeline.c
+	%D%/shapes.c
 include compiler/memory/plan/local.mk

@@ -7,7 +7,7 @@
 
 #include "compiler/lower/kernel.h"
 #include "compiler/memory/plan/plan.h"
-#include "runtime/program/program.h"
+#include "runtime/memory/figures.h"
 
 /* The executable's constants: pieces in order, each at its offset, 64-byte aligned. The data is borrowed. */
 struct lth_constant_piece {
@@ -129,46 +129,9 @@ LTH_MUST_CHECK enum lth_code lth_memory_arena_budget(const struct lth_program *p
 						     const struct lth_memory_options *options, int64_t constants_bytes,
 						     int64_t *out_symbols, int64_t *out_bytes, struct lth_diag *diag);
 
-/* Figures of a program at given symbol values, by symbol id. figures.c */
-struct lth_memory_figures {
-	int64_t naive_bytes, live_bound_bytes, io_bytes;
-	int64_t arena_bytes; /* -1 without a plan */
-	uint32_t num_storages;
-	uint32_t peak_instr; /* at which the live bound is reached */
-};
-LTH_MUST_CHECK enum lth_code lth_memory_figures(const struct lth_program *program, const int64_t *symbols,
-						struct lth_memory_figures *out, struct lth_diag *diag);
-/* Has it a place in the arena? */
-bool lth_storage_planned(const struct lth_storage *storage);
-/* Bytes of each storage, as its expression says; -1 where only the run decides. */
-LTH_MUST_CHECK enum lth_code lth_storage_sizes(const struct lth_program *program, const int64_t *symbols,
-					       int64_t *out_sizes, struct lth_diag *diag);
-/* Offsets of the ARENA storages in the best orientation at these symbol values, by storage; -1 for others. */
-LTH_MUST_CHECK enum lth_code lth_memory_offsets(const struct lth_program *program, const int64_t *symbols,
-						int64_t *out_offsets, struct lth_diag *diag);
-
 /* The arena as an expression in the symbols, or a note where that is too long; nothing without a plan. `symbols`: some
  * shape, of which programs of fixed sizes report the arena. formula.c */
 void lth_memory_formula(const struct lth_program *program, const int64_t *symbols, struct lth_buf *out);
-
-/* Who wrote and read each storage, by storage; LTH_NONE where nobody did. ledger.c */
-struct lth_storage_facts {
-	uint32_t first_write, last_read; /* instructions */
-};
-LTH_MUST_CHECK enum lth_code lth_storage_ledger(const struct lth_program *program, struct lth_storage_facts *out,
-						struct lth_diag *diag);
-/* For each storage, what the live bound would be without it; -1 for those that are not alive at the peak. ledger.c */
-LTH_MUST_CHECK enum lth_code lth_memory_bound_without(const struct lth_program *program, const int64_t *symbols,
-						      int64_t *out_bounds, struct lth_diag *diag);
-
-/* Pictures of the plan at a shape: address by step as SVG, the same as Chrome trace events, and the ledger of all
- * storages as JSON. Programs without a plan show live ranges at offset -1. timeline.c, ledger.c */
-LTH_MUST_CHECK enum lth_code lth_memory_svg(const struct lth_program *program, const int64_t *symbols,
-					    struct lth_buf *out, struct lth_diag *diag);
-LTH_MUST_CHECK enum lth_code lth_memory_trace(const struct lth_program *program, const int64_t *symbols,
-					      struct lth_buf *out, struct lth_diag *diag);
-LTH_MUST_CHECK enum lth_code lth_memory_ledger(const struct lth_program *program, const int64_t *symbols,
-					       struct lth_buf *out, struct lth_diag *diag);
 
 /* Symbol values, arrays of num_symbols. shapes.c
  * At the hints, and at the top of the box; false when a symbol is unbounded. */

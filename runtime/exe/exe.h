@@ -64,6 +64,9 @@ LTH_MUST_CHECK enum lth_code lth_exe_open(struct lth_exe *exe, lathe_query_fn qu
 void lth_exe_close(struct lth_exe *exe);
 /* The whole program, for any model: prints, and returns the exit status. program.c */
 int lth_exe_main(int argc, char **argv, lathe_query_fn query);
+/* The program as the executable carries it, borrowed. Executables made before they could tell are refused. program.c */
+LTH_MUST_CHECK enum lth_code lth_exe_program(const struct lth_exe *exe, const void **out_program, uint64_t *out_bytes,
+					     struct lth_diag *diag);
 /* Makes a diag of an error of lathe.h. */
 enum lth_code lth_exe_error(struct lth_diag *diag, const struct lathe_error *error);
 

@@ -27,6 +27,16 @@ enum lth_code lth_exe_open(struct lth_exe *exe, lathe_query_fn query, struct lth
 	return LTH_OK;
 }
 
+enum lth_code lth_exe_program(const struct lth_exe *exe, const void **out_program, uint64_t *out_bytes,
+			      struct lth_diag *diag)
+{
+	if (exe->api->bytes <= offsetof(struct lathe_api, program))
+		return lth_diag_fail(diag, LTH_BAD_EXECUTABLE, "model", "one that tells its program",
+				     "compile the model again", "one made by Lathe %s", exe->api->runtime);
+	*out_program = exe->api->program(exe->executable, out_bytes);
+	return LTH_OK;
+}
+
 void lth_exe_close(struct lth_exe *exe)
 {
 	for (uint32_t i = 0; exe->files && i < exe->description->num_inputs; i++)
@@ -148,6 +158,14 @@ static enum lth_code execute(struct lth_exe *exe, const struct lth_exe_options *
 		lth_buf_putc(out, '\n');
 		return LTH_OK;
 	}
+	if (options->given[LTH_EXE_PROGRAM]) {
+		uint64_t bytes;
+		const void *program;
+		code = lth_exe_program(exe, &program, &bytes, diag);
+		if (code == LTH_OK)
+			lth_buf_append(out, program, bytes);
+		return code;
+	}
 	code = lth_exe_bind_dims(exe, options, diag);
 	if (code != LTH_OK)
 		return code;
@@ -168,7 +186,7 @@ int lth_exe_main(int argc, char **argv, lathe_query_fn query)
 		code = execute(&exe, &options, query, &out, &diag);
 	if (code == LTH_OK && !lth_buf_ok(&out))
 		code = lth_diag_fail(&diag, LTH_OUT_OF_MEMORY, "output", NULL, NULL, "no memory to print it");
-	if (code == LTH_OK && (fputs(lth_buf_text(&out), stdout) < 0 || fflush(stdout) != 0))
+	if (code == LTH_OK && (fwrite(lth_buf_text(&out), 1, out.size, stdout) != out.size || fflush(stdout) != 0))
 		code = lth_diag_fail(&diag, LTH_IO_ERROR, "standard output", NULL, NULL, "%s", strerror(errno));
 	if (code != LTH_OK)
 		fprintf(stderr, "%s: %s\n", name, lth_diag_line(&diag, line, sizeof(line)));

@@ -83,6 +83,12 @@ size_t lth_query_profile(const struct lathe_context *context, struct lathe_profi
 	return count;
 }
 
+const void *lth_query_program(const struct lathe_executable *executable, uint64_t *out_bytes)
+{
+	*out_bytes = executable->image.program_bytes;
+	return executable->image.program;
+}
+
 int lth_query_open(const struct lth_image *image, const struct lathe_api *api, struct lathe_executable **out_executable,
 		   struct lathe_error *error)
 {

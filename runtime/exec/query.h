@@ -23,6 +23,7 @@ int lth_query_context_create(const struct lathe_executable *executable, const st
 int lth_query_run(struct lathe_context *context, const struct lathe_tensor *inputs, size_t num_inputs,
 		  struct lathe_tensor *outputs, size_t num_outputs, struct lathe_error *error);
 size_t lth_query_profile(const struct lathe_context *context, struct lathe_profile_entry *out_entries, size_t capacity);
+const void *lth_query_program(const struct lathe_executable *executable, uint64_t *out_bytes);
 
 /* All of a table but its `open`. */
 #define LTH_QUERY_FUNCTIONS                                                                                          \
@@ -30,6 +31,6 @@ size_t lth_query_profile(const struct lathe_context *context, struct lathe_profi
 	.close = lth_executable_unload, .describe = lth_query_describe, .memory = lth_query_memory,                  \
 	.fit = lth_query_fit, .context_create = lth_query_context_create, .context_destroy = lth_context_destroy,    \
 	.run = lth_query_run, .release = lth_context_release, .counters = lth_context_counters,                      \
-	.profile = lth_query_profile
+	.profile = lth_query_profile, .program = lth_query_program
 
 #endif

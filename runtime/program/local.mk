@@ -1,4 +1,5 @@
-# libprogram: programs and element types, shared by the compiler and the runtime; stands on libbase, needs libm.
+# libprogram: programs and element types, shared by the compiler and the runtime, and what their memory looks like
+# (runtime/memory), which executables do without; stands on libbase, needs libm.
 noinst_LIBRARIES += %D%/libprogram.a
 runtime_program_sources = \
 	%D%/exprs.def %D%/instrs.def %D%/kernel_abi.h \
@@ -13,4 +14,9 @@ runtime_program_sources = \
 	%D%/program_verify_flow.c \
 	runtime/kernels/builtin.h runtime/kernels/builtin_names.c runtime/kernels/builtins.def \
 	runtime/tensor/dtype.c runtime/tensor/dtype.h runtime/tensor/dtypes.def
-%C%_libprogram_a_SOURCES = $(runtime_program_sources)
+%C%_libprogram_a_SOURCES = $(runtime_program_sources) \
+	runtime/memory/figures.c runtime/memory/figures.h \
+	runtime/memory/ledger.c runtime/memory/ledger.h \
+	runtime/memory/lists.c \
+	runtime/memory/timeline.c \
+	runtime/memory/views.c runtime/memory/views.def runtime/memory/views.h

@@ -4,6 +4,7 @@
  * programs. */
 #include "compiler/memory/memory.h"
 #include "runtime/base/hash.h"
+#include "runtime/memory/views.h"
 
 #include <check.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* The plan as a picture: steps to the right, addresses upwards, each storage a box whose tooltip says what it is, the
  * step of the peak marked. The same as trace events for chrome://tracing and Perfetto. Thread rule: reads the program
  * only. */
-#include "compiler/memory/memory.h"
+#include "runtime/memory/ledger.h"
+#include "runtime/memory/views.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,8 +40,7 @@ static enum lth_code view_init(struct view *v, const struct lth_program *program
 		code = lth_storage_sizes(program, symbols, v->sizes, diag);
 	if (code == LTH_OK)
 		code = lth_memory_offsets(program, symbols, v->offsets, diag);
-	if (code == LTH_OK)
-		code = lth_storage_ledger(program, v->facts, diag);
+	lth_storage_ledger(program, v->facts);
 	for (uint32_t s = 0; s < program->num_storages && code == LTH_OK; s++)
 		if (lth_storage_planned(&program->storages[s])) {
 			v->live[program->storages[s].first] += v->sizes[s];

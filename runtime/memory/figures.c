@@ -1,7 +1,6 @@
 /* Figures of a program at given symbol values: what the result document reports (MEMORY.md, Words). Sizes that only the
  * run decides are left out. Thread rule: reads the program only. */
-#include "compiler/memory/memory.h"
-
+#include "runtime/memory/figures.h"
 #include "runtime/base/checked.h"
 
 #include <stdlib.h>
