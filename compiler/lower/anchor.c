@@ -199,10 +199,12 @@ static void bind_operands(struct anchor *anchor, struct lth_problem *problem, co
 	case LTH_PROBLEM_GEMM:
 		bind_operand(anchor, &problem->gemm.a, values->x, NULL);
 		bind_operand(anchor, &problem->gemm.b, values->w, &plan->packs[0]);
+		bind_operand(anchor, &problem->zero_points.a, values->x_zero, NULL);
 		break;
 	case LTH_PROBLEM_CONV:
 		bind_operand(anchor, &problem->conv.x, values->x, NULL);
 		bind_operand(anchor, &problem->conv.w, values->w, &plan->packs[0]);
+		bind_operand(anchor, &problem->zero_points.a, values->x_zero, NULL);
 		break;
 	case LTH_PROBLEM_POOL:
 		bind_operand(anchor, &problem->pool.x, values->x, NULL);
@@ -235,7 +237,8 @@ enum lth_code lth_lower_template(struct lth_lower *lower, const struct lth_node 
 	struct lth_machine machine = {.vector_bytes = lower->target->vector_bytes,
 				      .registers = lower->target->registers,
 				      .l1_bytes = lower->target->l1_bytes,
-				      .l2_bytes = lower->target->l2_bytes};
+				      .l2_bytes = lower->target->l2_bytes,
+				      .dot4 = lower->target->dot4};
 	memset(&problem, 0, sizeof(problem));
 	memset(&values, 0xff, sizeof(values));
 	memset(&plan, 0, sizeof(plan));

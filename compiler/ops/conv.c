@@ -242,7 +242,12 @@ static bool conv_problem(struct lth_lower *lower, const struct lth_node *node, s
 	struct lth_window window;
 	enum lth_dtype compute = lth_compute_dtype(lth_value_dtype(lower, x));
 	place(graph, node, &window);
-	if (in.x_zero != LTH_NONE || !lth_is_float(compute) || window.spatial > LTH_MAX_SPATIAL)
+	out->compute = compute;
+	if (window.spatial > LTH_MAX_SPATIAL)
+		return false;
+	if (in.x_zero == LTH_NONE ? !lth_is_float(compute)
+				  : !lth_problem_bytes(lower, lth_node_input(node, in.x_zero), w,
+						       lth_node_input(node, in.w_zero), out, out_values))
 		return false;
 	conv->x = lth_operand_of(lower, x);
 	conv->w = lth_operand_of(lower, w);
@@ -268,7 +273,6 @@ static bool conv_problem(struct lth_lower *lower, const struct lth_node *node, s
 		conv->w_stride[i] = w_strides[i + 2];
 	}
 	out->kind = LTH_PROBLEM_CONV;
-	out->compute = compute;
 	out_values->x = x;
 	out_values->w = w;
 	return true;

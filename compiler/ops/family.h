@@ -105,6 +105,9 @@ void lth_infer_elementwise_contents(struct lth_infer *infer);
 
 /* quantize.c: rounds and limits `x` (f32 or f64) to an integer type's range, as a value of its compute type. */
 lth_sx lth_saturate(struct lth_sx_pool *pool, lth_sx x, enum lth_dtype dtype);
+/* quantize.c: a product of bytes less their zero points (LTH_NONE: 0), as templates take it; false when they do not. */
+bool lth_problem_bytes(struct lth_lower *lower, lth_value_id x_zero, lth_value_id w, lth_value_id w_zero,
+		       struct lth_problem *out, struct lth_problem_values *out_values);
 /* cast.c: x as a value that the memory type `dtype` can hold, in its compute type. */
 lth_sx lth_cast_to(struct lth_sx_pool *pool, lth_sx x, enum lth_dtype dtype, bool saturate);
 

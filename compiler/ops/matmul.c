@@ -193,13 +193,18 @@ static bool matmul_problem(struct lth_lower *lower, const struct lth_node *node,
 			   struct lth_problem_values *out_values)
 {
 	struct lth_dims *dims = lth_lower_graph(lower)->dims;
-	lth_value_id a = node->inputs[0], b = node->inputs[1], y = node->outputs[0];
+	struct operands in = operands_of(node);
+	lth_value_id a = node->inputs[in.a], b = node->inputs[in.b], y = node->outputs[0];
 	int32_t a_rank = (int32_t)lth_rank(lower, a), b_rank = (int32_t)lth_rank(lower, b);
 	int32_t rank = (int32_t)lth_rank(lower, y), batch = rank - (a_rank > 1) - (b_rank > 1);
 	enum lth_dtype compute = lth_compute_dtype(lth_value_dtype(lower, a));
 	struct lth_gemm *gemm = &out->gemm;
-	if (operands_of(node).a_zero != LTH_NONE || !lth_is_float(compute) || b_rank < 2 ||
-	    batch + 1 > LTH_MAX_TEMPLATE_AXES)
+	out->compute = compute;
+	if (b_rank < 2 || batch + 1 > LTH_MAX_TEMPLATE_AXES)
+		return false;
+	if (in.a_zero == LTH_NONE ? !lth_is_float(compute)
+				  : !lth_problem_bytes(lower, lth_node_input(node, in.a_zero), b,
+						       lth_node_input(node, in.b_zero), out, out_values))
 		return false;
 	bool shared = true; /* B has no batch of its own: A's batch axes are more rows */
 	for (int32_t i = 0; i < batch; i++) {
@@ -227,7 +232,6 @@ static bool matmul_problem(struct lth_lower *lower, const struct lth_node *node,
 	gemm->a = lth_operand_of(lower, a);
 	gemm->b = lth_operand_of(lower, b);
 	out->kind = LTH_PROBLEM_GEMM;
-	out->compute = compute;
 	out_values->x = a;
 	out_values->w = b;
 	return true;

@@ -21,6 +21,36 @@ lth_sx lth_saturate(struct lth_sx_pool *pool, lth_sx x, enum lth_dtype dtype)
 	return lth_sx_cast(pool, x, lth_compute_dtype(dtype));
 }
 
+/* Whether taking the zero points off bytes of type `dtype` may need a ninth bit. */
+static bool wide_zeros(const struct lth_value *zero, enum lth_dtype dtype)
+{
+	if (!zero)
+		return dtype == LTH_DTYPE_U8;
+	const uint8_t *bytes = zero->constant.data;
+	for (int64_t i = 0; i < zero->constant.bytes; i++)
+		if (bytes[i] != (dtype == LTH_DTYPE_U8 ? 0x80 : 0))
+			return true;
+	return false;
+}
+
+bool lth_problem_bytes(struct lth_lower *lower, lth_value_id x_zero, lth_value_id w, lth_value_id w_zero,
+		       struct lth_problem *out, struct lth_problem_values *out_values)
+{
+	struct lth_graph *graph = lth_lower_graph(lower);
+	const struct lth_value *zero = w_zero == LTH_NONE ? NULL : &graph->values[w_zero];
+	lth_dim one = lth_dim_const(graph->dims, 1);
+	if ((x_zero != LTH_NONE && lth_type_elements(graph, &graph->values[x_zero].type) != one) ||
+	    (zero && (zero->def != LTH_DEF_CONSTANT || zero->type.rank > 1)))
+		return false;
+	out->compute = LTH_DTYPE_I32;
+	out->zero_points = (struct lth_zero_points){.a = {.pointer = LTH_LV_NONE},
+						    .b = zero ? zero->constant.data : NULL,
+						    .b_by_column = zero && zero->constant.bytes > 1,
+						    .wide = wide_zeros(zero, graph->values[w].type.dtype)};
+	out_values->x_zero = x_zero;
+	return true;
+}
+
 /* The scale is a scalar, a vector over the axis, or blocks: of the input's rank, each covering `block_size`
  * elements. */
 static enum lth_code check_scale(struct lth_infer *infer, uint32_t input)

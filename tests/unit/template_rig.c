@@ -62,7 +62,8 @@ static void rig_apply(void *context, uint32_t output, const lth_lv *index, uint3
 	lth_lv place = lth_loop_offset(fn, lth_loop_pointer(fn, rig->outputs[output].pointer), offset, rig->compute);
 	int64_t step = rig->outputs[output].strides[axis];
 	/* out += value + 1: an element that is finished twice is wrong by more than any rounding. */
-	lth_lv one = lth_loop_const_f(fn, rig->compute, 1);
+	lth_lv one = rig->compute == LTH_DTYPE_I32 ? lth_loop_const_i(fn, rig->compute, 1)
+						   : lth_loop_const_f(fn, rig->compute, 1);
 	if (rig->relu) {
 		value = lth_loop_op2(fn, LTH_SCALAR_MAX, value, lth_loop_const_f(fn, rig->compute, 0));
 		lth_loop_store(fn, place, value, rig->compute, mask);
@@ -98,9 +99,9 @@ static void rig_prefetch(void *context, uint32_t output, const lth_lv *index)
 void rig_start(struct rig *rig, enum rig_machine machine, enum lth_dtype compute, bool symbolic)
 {
 	static const struct lth_machine machines[RIG_NUM_MACHINES] = {
-		{64, 32, 32768, 1048576},
-		{32, 16, 32768, 262144},
-		{16, 16, 32768, 262144},
+		{64, 32, 32768, 1048576, false},
+		{32, 16, 32768, 262144, false},
+		{16, 16, 32768, 262144, false},
 	};
 	memset(rig, 0, sizeof(*rig));
 	rig->arena = lth_arena_create(0);
@@ -156,12 +157,16 @@ static size_t element_bytes(const struct rig *rig)
 
 double rig_get(const struct rig *rig, const void *data, int64_t index)
 {
+	if (rig->compute == LTH_DTYPE_I32)
+		return ((const int32_t *)data)[index];
 	return rig->compute == LTH_DTYPE_F32 ? (double)((const float *)data)[index] : ((const double *)data)[index];
 }
 
 static void rig_set(const struct rig *rig, void *data, int64_t index, double value)
 {
-	if (rig->compute == LTH_DTYPE_F32)
+	if (rig->compute == LTH_DTYPE_I32)
+		((int32_t *)data)[index] = (int32_t)value;
+	else if (rig->compute == LTH_DTYPE_F32)
 		((float *)data)[index] = (float)value;
 	else
 		((double *)data)[index] = value;

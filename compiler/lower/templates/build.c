@@ -22,7 +22,8 @@ lth_lv t_rem(struct lth_loop_fn *fn, lth_lv a, lth_lv b)
 
 lth_lv lth_t_zero(struct lth_loop_fn *fn, enum lth_dtype dtype, unsigned lanes)
 {
-	lth_lv zero = lth_loop_const_f(fn, dtype, 0);
+	lth_lv zero = lth_dtype_class(dtype) == LTH_CLASS_FLOAT ? lth_loop_const_f(fn, dtype, 0)
+								 : lth_loop_const_i(fn, dtype, 0);
 	return lanes == 1 ? zero : lth_loop_splat(fn, zero, lanes);
 }
 

@@ -76,6 +76,8 @@ static bool conv_pack(struct lth_dims *dims, const struct lth_machine *machine, 
 	pack.panel = lth_tile_width(&full);
 	if (lth_tiles_tail(machine, problem->compute, pack.columns, &tail))
 		pack.tail = lth_tile_width(&tail);
+	if (problem->compute == LTH_DTYPE_I32)
+		lth_bytes_pack(problem, pack.columns, &pack);
 	*out = pack;
 	return true;
 }
@@ -95,11 +97,13 @@ bool lth_conv_plan(struct lth_dims *dims, const struct lth_machine *machine, con
 		   struct lth_template_plan *out)
 {
 	const struct lth_conv *conv = &problem->conv;
-	if (!lth_t_loads_as(conv->x.memory, problem->compute) || !lth_t_loads_as(conv->w.memory, problem->compute))
+	bool bytes = lth_bytes_plan(dims, problem, &conv->x, &conv->w, conv->x_channel_stride) && !conv->transposed;
+	if (!bytes &&
+	    (!lth_t_loads_as(conv->x.memory, problem->compute) || !lth_t_loads_as(conv->w.memory, problem->compute)))
 		return false;
 	out->flops = lth_conv_flops(dims, conv);
 	out->variant = conv_pack(dims, machine, problem, &out->packs[0]) ? LTH_PANELS_PACKED : LTH_PANELS_GATHERED;
-	return true;
+	return !bytes || out->variant == LTH_PANELS_PACKED;
 }
 
 /* Where the windows of the tile's rows begin. */
@@ -152,7 +156,7 @@ static void pointwise_accumulate(struct lth_tiles *tiles, const struct lth_tile 
 	a.steps = conv->x_channel == LTH_LV_NONE ? LTH_STEP_ADJACENT : LTH_STEP_SHARED;
 	if (conv->flat && a.steps == LTH_STEP_ADJACENT)
 		a.ahead = lth_loop_offset(fn, a.pointer[0], t_mul_const(fn, conv->x_stride[last], rows), memory);
-	lth_tile_dot(tiles, tile, rows, &a, tiles->panel, tiles->depth_value, acc);
+	lth_tile_dot(tiles, tile, rows, &a, tiles->panel, conv->group_channels, acc);
 }
 
 /* One tap: `at` are the rows' pointers along the axes so far, `valid` whether they are inside (LTH_LV_NONE: surely). */
@@ -173,9 +177,9 @@ static lth_lv accumulate_tap(struct lth_tiles *tiles, const struct lth_tile *til
 		if (r && checked)
 			any = t_or(fn, any, valid[r]);
 	}
-	if (conv->channels >= 0 && conv->channels <= UNROLLED_CHANNELS && !conv->problem->transposed)
+	if (conv->channels >= 0 && conv->channels <= UNROLLED_CHANNELS && !conv->problem->transposed && !tiles->bytes)
 		return lth_tile_dot_unrolled(tiles, tile, rows, &a, panel, (unsigned)conv->channels, acc);
-	if (!checked)
+	if (!checked || tiles->bytes) /* the sums of bytes are settled as if no tap were missing */
 		return lth_tile_dot(tiles, tile, rows, &a, panel, conv->group_channels, acc);
 	unsigned count = rows * tile->vectors;
 	lth_lv done[LTH_MAX_ACCUMULATORS + 1], skipped[LTH_MAX_ACCUMULATORS + 1], merged[LTH_MAX_ACCUMULATORS + 1];
@@ -214,7 +218,7 @@ static lth_lv accumulate_axis(struct lth_tiles *tiles, const struct lth_tile *ti
 {
 	struct lth_loop_fn *fn = tiles->emit->fn;
 	const struct conv *conv = tiles->context;
-	unsigned count = rows * tile->vectors;
+	unsigned count = lth_tile_sums(tiles, tile, rows);
 	lth_lv state[LTH_MAX_ACCUMULATORS + 1], phis[LTH_MAX_ACCUMULATORS + 1];
 	lth_lv here[LTH_MAX_TILE_ROWS] = {0}, still[LTH_MAX_TILE_ROWS] = {0};
 	if (axis == conv->problem->spatial)
@@ -319,8 +323,8 @@ static bool pixels_are_flat(struct lth_emit *emit, const struct lth_conv *conv)
 	return lth_t_is(dims, conv->batch, 1) || lth_dim_equal(dims, conv->x_batch_stride, next) == LTH_YES;
 }
 
-/* The buffer of zeros that taps outside the image read: as many as a tap reads. */
-static lth_dim write_zeros(struct lth_emit *emit, enum lth_dtype compute, const struct lth_conv *conv, struct conv *out)
+/* The buffer of zeros (or zero points) that taps outside the image read: as many as a tap reads. */
+static lth_dim write_zeros(struct lth_emit *emit, lth_lv zero, const struct lth_conv *conv, struct conv *out)
 {
 	struct lth_dims *dims = emit->dims;
 	struct lth_loop_fn *fn = emit->fn;
@@ -329,8 +333,7 @@ static lth_dim write_zeros(struct lth_emit *emit, enum lth_dtype compute, const 
 		count = per_group(dims, conv->in_channels, conv->groups);
 	out->zeros = lth_loop_offset(fn, lth_loop_scratch(fn), lth_loop_i64(fn, LTH_TILE_BUFFER_BYTES), LTH_DTYPE_U8);
 	lth_lv i = lth_loop_for(fn, lth_loop_i64(fn, 0), lth_t_param(emit, count), 1, NULL, 0, NULL);
-	lth_loop_store(fn, lth_loop_offset(fn, out->zeros, i, conv->x.memory), lth_t_zero(fn, compute, 1),
-		       conv->x.memory, LTH_LV_NONE);
+	lth_loop_store(fn, lth_loop_offset(fn, out->zeros, i, conv->x.memory), zero, conv->x.memory, LTH_LV_NONE);
 	lth_loop_end_for(fn, NULL, 0, NULL);
 	return lth_dim_mul(dims, count, bytes);
 }
@@ -373,6 +376,7 @@ void lth_conv_emit(struct lth_emit *emit, const struct lth_problem *problem, con
 	const struct lth_conv *p = &problem->conv;
 	struct lth_dims *dims = emit->dims;
 	struct conv conv = {0};
+	struct lth_bytes bytes;
 	lth_dim group_channels = per_group(dims, p->in_channels, p->groups);
 	read_conv(emit, p, &conv);
 	struct lth_tiles tiles = {
@@ -417,7 +421,14 @@ void lth_conv_emit(struct lth_emit *emit, const struct lth_problem *problem, con
 		tiles.rows[0] = lth_dim_product(dims, tiles.rows, tiles.num_rows);
 		tiles.num_rows = 1;
 	}
+	if (problem->compute == LTH_DTYPE_I32) {
+		lth_bytes_begin(emit, problem, p->x.memory, plan->packs[0].k[p->spatial].extent, &bytes);
+		tiles.bytes = &bytes;
+		tiles.b_memory = plan->packs[0].dtype;
+		tiles.depth = lth_dim_const(dims, lth_bytes_pack_depth(&plan->packs[0]));
+	}
 	if (!conv.pointwise)
-		tiles.extra_scratch = write_zeros(emit, problem->compute, p, &conv);
+		tiles.extra_scratch = write_zeros(
+			emit, tiles.bytes ? bytes.padding : lth_t_zero(emit->fn, problem->compute, 1), p, &conv);
 	lth_tiles_emit(&tiles);
 }

@@ -1,5 +1,6 @@
 /* Depthwise convolution in one or two dimensions: one input channel a group, channels innermost in memory, any number
- * of output channels a group. The window is written out tap by tap (windows.h). */
+ * of output channels a group. The window is written out tap by tap (windows.h). Bytes less their zero points are summed
+ * as f32: LTH_MAX_WINDOW_TAPS products below 2^16 stay below 2^24, where every integer is exact. */
 #include "compiler/lower/templates/windows.h"
 
 static struct lth_window_axis window_axis(const struct lth_conv *conv, uint32_t axis, int64_t kernel)
@@ -22,12 +23,13 @@ static bool describe(struct lth_dims *dims, const struct lth_machine *machine, c
 	for (uint32_t axis = 0; axis < conv->spatial; axis++)
 		if (!lth_dim_is_const(dims, conv->kernel[axis], &kernel[axis]) || kernel[axis] < 1)
 			return false;
+	bool bytes = problem->compute == LTH_DTYPE_I32;
 	*out = (struct lth_windows){
-		.compute = problem->compute,
+		.compute = bytes ? LTH_DTYPE_F32 : problem->compute,
 		.op = LTH_WINDOW_FMA,
 		.x = conv->x,
 		.weights = conv->w.pointer,
-		.weights_memory = conv->w.memory,
+		.weights_memory = bytes ? LTH_DTYPE_F32 : conv->w.memory,
 		.batch = conv->batch,
 		.channels = conv->out_channels,
 		.x_batch_stride = conv->x_batch_stride,
@@ -39,7 +41,7 @@ static bool describe(struct lth_dims *dims, const struct lth_machine *machine, c
 		out->y = window_axis(conv, 0, kernel[0]);
 	else
 		out->y = (struct lth_window_axis){one, one, lth_dim_const(dims, 0), lth_dim_const(dims, 0), 1, 1, 1};
-	out->lanes = lth_windows_lanes(dims, machine, problem->compute, conv->out_channels);
+	out->lanes = lth_windows_lanes(dims, machine, out->compute, conv->out_channels);
 	return lth_windows_tile(dims, machine, out);
 }
 
@@ -48,8 +50,11 @@ bool lth_depthwise_plan(struct lth_dims *dims, const struct lth_machine *machine
 {
 	const struct lth_conv *conv = &problem->conv;
 	struct lth_windows windows;
-	if (!conv->w.constant || !lth_t_loads_as(conv->x.memory, problem->compute) ||
-	    !lth_t_loads_as(conv->w.memory, problem->compute) || !describe(dims, machine, problem, &windows))
+	bool bytes = lth_bytes_plan(dims, problem, &conv->x, &conv->w, conv->x_channel_stride);
+	if (!bytes &&
+	    (!lth_t_loads_as(conv->x.memory, problem->compute) || !lth_t_loads_as(conv->w.memory, problem->compute)))
+		return false;
+	if (!conv->w.constant || !describe(dims, machine, problem, &windows))
 		return false;
 	struct lth_pack pack = {.kind = LTH_PACK_PANELS,
 				.dtype = conv->w.memory,
@@ -65,6 +70,8 @@ bool lth_depthwise_plan(struct lth_dims *dims, const struct lth_machine *machine
 		    !lth_dim_is_const(dims, conv->w_stride[axis], &pack.k[axis].stride))
 			return false;
 	pack.tail = pack.columns % windows.lanes ? windows.lanes : 0;
+	if (bytes)
+		lth_bytes_pack_differences(problem, &pack);
 	out->packs[0] = pack;
 	out->flops = lth_conv_flops(dims, conv);
 	return true;
@@ -73,9 +80,14 @@ bool lth_depthwise_plan(struct lth_dims *dims, const struct lth_machine *machine
 void lth_depthwise_emit(struct lth_emit *emit, const struct lth_problem *problem, const struct lth_template_plan *plan)
 {
 	struct lth_windows windows;
+	struct lth_bytes bytes;
 	(void)plan;
 	if (!describe(emit->dims, emit->machine, problem, &windows))
 		return; /* plan said yes */
+	if (problem->compute == LTH_DTYPE_I32) {
+		lth_bytes_begin(emit, problem, problem->conv.x.memory, 1, &bytes);
+		windows.bytes = &bytes;
+	}
 	windows.emit = emit;
 	lth_windows_emit(&windows);
 }

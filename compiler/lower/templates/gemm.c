@@ -8,6 +8,7 @@ struct gemm {
 	lth_lv row_stride[LTH_MAX_TEMPLATE_AXES], batch_stride[LTH_MAX_TEMPLATE_AXES], k_step; /* k_step NONE: 1 */
 	bool dense; /* the rows of A follow each other without a gap */
 	bool flat;  /* all row axes are one */
+	lth_lv k;   /* NONE: the panel's depth */
 };
 
 /* B's packing, when everything about it is known: at most one batch axis may have weights of its own. */
@@ -34,6 +35,8 @@ static bool gemm_pack(struct lth_dims *dims, const struct lth_machine *machine, 
 	pack.panel = lth_tile_width(&full);
 	if (lth_tiles_tail(machine, problem->compute, pack.columns, &tail))
 		pack.tail = lth_tile_width(&tail);
+	if (problem->compute == LTH_DTYPE_I32)
+		lth_bytes_pack(problem, 0, &pack);
 	*out = pack;
 	return true;
 }
@@ -53,7 +56,9 @@ bool lth_gemm_plan(struct lth_dims *dims, const struct lth_machine *machine, con
 		   struct lth_template_plan *out)
 {
 	const struct lth_gemm *gemm = &problem->gemm;
-	if (!lth_t_loads_as(gemm->a.memory, problem->compute) || !lth_t_loads_as(gemm->b.memory, problem->compute))
+	bool bytes = lth_bytes_plan(dims, problem, &gemm->a, &gemm->b, gemm->a_k_stride);
+	if (!bytes &&
+	    (!lth_t_loads_as(gemm->a.memory, problem->compute) || !lth_t_loads_as(gemm->b.memory, problem->compute)))
 		return false;
 	out->flops = lth_dim_mul(dims, lth_dim_const(dims, 2), lth_dim_mul(dims, gemm->k, gemm->n));
 	for (uint32_t axis = 0; axis < gemm->num_batch; axis++)
@@ -62,6 +67,8 @@ bool lth_gemm_plan(struct lth_dims *dims, const struct lth_machine *machine, con
 		out->flops = lth_dim_mul(dims, out->flops, gemm->rows[axis].extent);
 	if (gemm_pack(dims, machine, problem, &out->packs[0]))
 		out->variant = LTH_PANELS_PACKED;
+	else if (bytes)
+		return false;
 	else if (lth_t_is(dims, gemm->b_n_stride, 1) && !worth_packing(dims, gemm))
 		out->variant = LTH_PANELS_IN_PLACE;
 	else
@@ -87,7 +94,7 @@ static void gemm_accumulate(struct lth_tiles *tiles, const struct lth_tile *tile
 	a.steps = gemm->k_step == LTH_LV_NONE ? LTH_STEP_ADJACENT : LTH_STEP_SHARED;
 	if (gemm->dense)
 		a.ahead = lth_loop_offset(fn, a.pointer[0], t_mul_const(fn, gemm->row_stride[0], rows), memory);
-	lth_tile_dot(tiles, tile, rows, &a, tiles->panel, tiles->depth_value, acc);
+	lth_tile_dot(tiles, tile, rows, &a, tiles->panel, gemm->k == LTH_LV_NONE ? tiles->depth_value : gemm->k, acc);
 }
 
 static void gemm_index(struct lth_tiles *tiles, const lth_lv *row, lth_lv column, lth_lv *out)
@@ -141,7 +148,8 @@ void lth_gemm_emit(struct lth_emit *emit, const struct lth_problem *problem, con
 {
 	const struct lth_gemm *p = &problem->gemm;
 	struct lth_dims *dims = emit->dims;
-	struct gemm gemm = {.problem = p, .k_step = LTH_LV_NONE};
+	struct gemm gemm = {.problem = p, .k_step = LTH_LV_NONE, .k = LTH_LV_NONE};
+	struct lth_bytes bytes;
 	struct lth_tiles tiles = {
 		.emit = emit,
 		.compute = problem->compute,
@@ -160,6 +168,13 @@ void lth_gemm_emit(struct lth_emit *emit, const struct lth_problem *problem, con
 		.finish = gemm_finish,
 		.prefetch = emit->epilogue->prefetch ? gemm_prefetch : NULL,
 	};
+	if (problem->compute == LTH_DTYPE_I32) {
+		lth_bytes_begin(emit, problem, p->a.memory, plan->packs[0].k[0].extent, &bytes);
+		tiles.bytes = &bytes;
+		tiles.b_memory = plan->packs[0].dtype;
+		tiles.depth = lth_dim_const(dims, lth_bytes_pack_depth(&plan->packs[0]));
+		gemm.k = lth_t_param(emit, p->k);
+	}
 	tiles.rows[0] = lth_dim_const(dims, 1);
 	tiles.b_k[0] = p->k;
 	tiles.b_k_stride[0] = p->b_k_stride;

@@ -132,9 +132,11 @@ struct lth_tiles {
 	lth_dim b_batch_stride[LTH_MAX_TEMPLATE_AXES]; /* in groups of panels when packed, else in elements */
 	lth_dim b_k[LTH_MAX_TEMPLATE_AXES], b_k_stride[LTH_MAX_TEMPLATE_AXES]; /* not PACKED; IN_PLACE: one axis */
 	lth_dim b_n_stride;                                                    /* GATHERED */
+	const struct lth_bytes *bytes; /* products of bytes; NULL: of floats */
 	lth_dim extra_scratch; /* bytes the template wants for itself; LTH_DIM_NONE: none */
 	void *context;
-	/* Adds the products of `rows` rows (row_index) with the panel to `acc` (rows x vectors, row-major). */
+	/* Adds the products of `rows` rows (row_index) with the panel to `acc` (lth_tile_sums: rows x vectors, row-major,
+	 * then what bytes need). */
 	void (*accumulate)(struct lth_tiles *tiles, const struct lth_tile *tile, unsigned rows, lth_lv *acc);
 	/* Hands `value`, columns from `column` on of the row at `row`, to the epilogue. */
 	void (*finish)(struct lth_tiles *tiles, const lth_lv *row, lth_lv column, lth_lv value, unsigned lanes,
@@ -144,7 +146,7 @@ struct lth_tiles {
 	/* While emitting, for the callbacks: */
 	lth_lv batch_index[LTH_MAX_TEMPLATE_AXES];
 	lth_lv row_index[LTH_MAX_TILE_ROWS][LTH_MAX_TEMPLATE_AXES]; /* of the tile at hand */
-	lth_lv panel;                                               /* pointer at the panel's first element */
+	lth_lv panel;                                               /* pointer at the panel's first k */
 	enum lth_dtype panel_memory;
 	lth_lv panel_step; /* elements from one k to the next */
 	lth_lv load_mask;  /* of the panel's last vector; NONE: whole or padded */
@@ -177,12 +179,40 @@ struct lth_tile_rows {
 	enum lth_dtype memory;
 	lth_lv ahead; /* pointer whose next rows * depth elements are prefetched, or LTH_LV_NONE */
 };
+/* How many sums a tile carries: rows x vectors, and with wide bytes one more a row. */
+unsigned lth_tile_sums(const struct lth_tiles *tiles, const struct lth_tile *tile, unsigned rows);
 /* acc[r][v] += A(r, k) * panel[k][v] for `depth` values of k. Returns the panel's pointer behind the last. */
 lth_lv lth_tile_dot(struct lth_tiles *tiles, const struct lth_tile *tile, unsigned rows, const struct lth_tile_rows *a,
 		    lth_lv panel, lth_lv depth, lth_lv *acc);
 /* The same for a small constant depth, without a loop. */
 lth_lv lth_tile_dot_unrolled(struct lth_tiles *tiles, const struct lth_tile *tile, unsigned rows,
 			     const struct lth_tile_rows *a, lth_lv panel, unsigned depth, lth_lv *acc);
+
+/* Products of bytes (bytes.c). A panel's element is a quad, four bytes of k; `depth` counts quads and the rows in front of
+ * the panel's first k. */
+struct lth_bytes {
+	const struct lth_zero_points *zero_points;
+	enum lth_dtype a_memory;
+	int64_t depth;      /* bytes of one inner loop */
+	lth_lv a_zero;      /* i32: of A, as it is multiplied */
+	lth_lv padding;     /* A's zero point, as it lies in memory */
+};
+bool lth_bytes_plan(struct lth_dims *dims, const struct lth_problem *problem, const struct lth_operand *a,
+		    const struct lth_operand *b, lth_dim a_k_stride);
+/* Make QUADS or DIFFERENCES of a specification of panels whose source are bytes. */
+void lth_bytes_pack(const struct lth_problem *problem, int64_t zero_group_stride, struct lth_pack *pack);
+void lth_bytes_pack_differences(const struct lth_problem *problem, struct lth_pack *pack);
+/* Of a panel of QUADS: rows in front of the first quad, and in all. */
+int64_t lth_bytes_header(bool wide);
+int64_t lth_bytes_pack_depth(const struct lth_pack *pack);
+void lth_bytes_pack_run(const struct lth_pack *pack, const void *source, void *packed);
+void lth_bytes_begin(struct lth_emit *emit, const struct lth_problem *problem, enum lth_dtype a_memory, int64_t depth,
+		     struct lth_bytes *out);
+unsigned lth_bytes_rows(const struct lth_machine *machine, unsigned vectors, bool wide);
+void lth_bytes_start(struct lth_tiles *tiles, const struct lth_tile *tile, unsigned rows, lth_lv *acc);
+void lth_bytes_settle(struct lth_tiles *tiles, const struct lth_tile *tile, unsigned rows, lth_lv *acc);
+lth_lv lth_bytes_dot(struct lth_tiles *tiles, const struct lth_tile *tile, unsigned rows, const struct lth_tile_rows *a,
+		     lth_lv panel, lth_lv depth, lth_lv *acc);
 
 /* What lth_pack_run does for LTH_PACK_WINOGRAD. winograd.c */
 void lth_winograd_pack(const struct lth_pack *pack, const void *source, void *packed);

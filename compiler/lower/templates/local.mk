@@ -1,6 +1,7 @@
 # Templates are part of liblower.
 compiler_lower_liblower_a_SOURCES += \
 	%D%/build.c \
+	%D%/bytes.c \
 	%D%/cells.c %D%/cells.h \
 	%D%/conv.c \
 	%D%/depthwise.c \

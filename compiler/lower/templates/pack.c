@@ -1,5 +1,5 @@
-/* Packing of constant weights at compile time, and its identity. Elements are moved, never converted: any type of 1, 2,
- * 4 or 8 bytes. */
+/* Packing of constant weights at compile time. Elements are moved, not converted, but for bytes (bytes.c): any type of 1,
+ * 2, 4 or 8 bytes. */
 #include "compiler/lower/templates/internal.h"
 #include "runtime/base/checked.h"
 
@@ -21,8 +21,11 @@ static int64_t pack_width(const struct lth_pack *pack)
 bool lth_pack_bytes(const struct lth_pack *pack, int64_t *out_bytes)
 {
 	int64_t bytes = lth_dtype_bits(pack->dtype) / 8;
+	bool quads = pack->kind == LTH_PACK_QUADS;
+	if (quads && !lth_mul_i64(bytes, lth_bytes_pack_depth(pack), &bytes))
+		return false;
 	/* Winograd: the taps are inside the groups. */
-	for (uint32_t i = pack->kind == LTH_PACK_WINOGRAD ? 2 : 0; i < pack->num_k; i++)
+	for (uint32_t i = quads ? pack->num_k : pack->kind == LTH_PACK_WINOGRAD ? 2 : 0; i < pack->num_k; i++)
 		if (!lth_mul_i64(bytes, pack->k[i].extent, &bytes))
 			return false;
 	if (pack->columns > INT64_MAX - pack->panel - pack->tail || !lth_mul_i64(bytes, pack_width(pack), &bytes) ||
@@ -86,6 +89,10 @@ void lth_pack_run(const struct lth_pack *pack, const void *source, void *packed)
 		lth_winograd_pack(pack, source, packed);
 		return;
 	}
+	if (pack->kind == LTH_PACK_QUADS || pack->kind == LTH_PACK_DIFFERENCES) {
+		lth_bytes_pack_run(pack, source, packed);
+		return;
+	}
 	for (int64_t group = 0; group < pack->groups; group++) {
 		int64_t first = 0;
 		for (; first + units <= pack->columns; first += units)
@@ -93,16 +100,4 @@ void lth_pack_run(const struct lth_pack *pack, const void *source, void *packed)
 		if (pack->tail)
 			out = pack_panel(pack, source, group, first, pack->tail, out);
 	}
-}
-
-void lth_pack_text(const struct lth_pack *pack, struct lth_buf *out)
-{
-	lth_buf_printf(out,
-		       "%s %s groups %lld:%lld columns %lld:%lld gates %lld:%lld offset %lld panel %lld tail %lld k",
-		       pack->kind == LTH_PACK_WINOGRAD ? "winograd" : "panels", lth_dtype_text(pack->dtype),
-		       (long long)pack->groups, (long long)pack->group_stride, (long long)pack->columns,
-		       (long long)pack->column_stride, (long long)pack->gates, (long long)pack->gate_stride,
-		       (long long)pack->source_offset, (long long)pack->panel, (long long)pack->tail);
-	for (uint32_t i = 0; i < pack->num_k; i++)
-		lth_buf_printf(out, " %lld:%lld", (long long)pack->k[i].extent, (long long)pack->k[i].stride);
 }

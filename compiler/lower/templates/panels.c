@@ -39,6 +39,11 @@ static struct partition partition_columns(struct lth_tiles *tiles)
 	if (lth_dim_is_const(dims, tiles->columns, &columns)) {
 		out.has_full = columns >= width;
 		out.has_tail = lth_tiles_tail(machine, tiles->compute, columns, &out.tail);
+		if (tiles->bytes) {
+			bool wide = tiles->bytes->zero_points->wide;
+			out.full.rows = lth_bytes_rows(machine, out.full.vectors, wide);
+			out.tail.rows = lth_bytes_rows(machine, out.tail.vectors, wide);
+		}
 		out.tail_ragged = out.has_tail && columns % width % out.tail.lanes != 0;
 		out.panels = lth_dim_const(dims, columns / width + out.has_tail);
 		return out;
@@ -223,6 +228,9 @@ static void enter_panel(struct lth_tiles *tiles, struct driver *driver, const st
 	if (tiles->panels == LTH_PANELS_PACKED) {
 		offset = t_mul(fn, t_add(fn, t_mul(fn, offset, driver->group_width), tiles->column),
 			       tiles->depth_value);
+		if (tiles->bytes)
+			offset = t_add_const(fn, offset,
+					     lth_bytes_header(tiles->bytes->zero_points->wide) * lth_tile_width(tile));
 		tiles->panel = lth_loop_offset(fn, tiles->b, offset, tiles->b_memory);
 		return;
 	}

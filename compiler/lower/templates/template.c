@@ -23,7 +23,8 @@ const char *lth_template_description(const struct lth_template *chosen)
 bool lth_template_plan(struct lth_dims *dims, const struct lth_machine *machine, const struct lth_problem *problem,
 		       struct lth_template_plan *out_plan)
 {
-	if (problem->compute != LTH_DTYPE_F32 && problem->compute != LTH_DTYPE_F64)
+	if (problem->compute != LTH_DTYPE_F32 && problem->compute != LTH_DTYPE_F64 &&
+	    problem->compute != LTH_DTYPE_I32)
 		return false;
 	for (size_t i = 0; i < sizeof(templates) / sizeof(templates[0]); i++) {
 		struct lth_template_plan plan;

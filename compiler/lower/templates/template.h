@@ -22,6 +22,7 @@ struct lth_machine {
 	unsigned vector_bytes; /* 64, 32 or 16 */
 	unsigned registers;    /* vector registers: 32 or 16 */
 	int64_t l1_bytes, l2_bytes;
+	bool dot4; /* has an instruction for loop IR's dot4 */
 };
 
 /* The fused tail. `index` is the logical index of the first lane in the anchor's output `output`, in the order each
@@ -59,11 +60,13 @@ struct lth_emit {
 /* How constant weights are laid out: panels of columns, k-major inside, so that a kernel streams them.
  *   for g in groups, for p in panels, for k (axes outermost first), for c in the panel's width: one element,
  * zero where the column does not exist. With `gates` > 1 a panel holds width / gates units of each gate side by side.
- * Equal specifications of equal bytes give equal packings; lth_pack_text is the identity. */
-enum lth_pack_kind { LTH_PACK_NONE, LTH_PACK_PANELS, LTH_PACK_WINOGRAD };
+ * Bytes less their zero points: DIFFERENCES are panels of them as f32, QUADS panels of i32 whose elements are four bytes,
+ * neighbours along the last k axis, behind the columns' sums (bytes.c). */
+enum lth_pack_kind { LTH_PACK_NONE, LTH_PACK_PANELS, LTH_PACK_WINOGRAD, LTH_PACK_QUADS, LTH_PACK_DIFFERENCES };
 struct lth_pack {
 	enum lth_pack_kind kind;
-	enum lth_dtype dtype;
+	enum lth_dtype dtype;  /* of what is packed */
+	enum lth_dtype source; /* QUADS, DIFFERENCES: u8 or i8 */
 	int64_t groups, group_stride;   /* strides in elements of the dense source */
 	int64_t columns, column_stride; /* of one group; with gates: units of one gate */
 	int64_t gates, gate_stride;     /* 1, 0 without gates */
@@ -73,17 +76,28 @@ struct lth_pack {
 	} k[LTH_MAX_TEMPLATE_AXES]; /* negative strides are allowed with source_offset */
 	int64_t source_offset;
 	int64_t panel, tail; /* width of full panels; of the last one, 0 when none is partial */
+	const void *zeros;   /* QUADS, DIFFERENCES: zero points, of the source's type; NULL: 0 */
+	int64_t zero_stride, zero_group_stride;
+	bool wide; /* QUADS: as in lth_zero_points */
 };
 /* Bytes of the packed weights; false when they overflow int64. */
 bool lth_pack_bytes(const struct lth_pack *pack, int64_t *out_bytes);
 void lth_pack_run(const struct lth_pack *pack, const void *source, void *packed);
-void lth_pack_text(const struct lth_pack *pack, struct lth_buf *out);
 
 /* An operand: where and what it is. Pointers are set before emission; those of packed operands point at the packing. */
 struct lth_operand {
 	lth_lv pointer; /* LTH_LV_NONE: absent */
 	enum lth_dtype memory;
 	bool constant; /* contents known now: may be packed */
+};
+
+/* Products of bytes (compute i32) are of elements less their operand's zero point, exact modulo 2^32. B (the weights) is
+ * a constant; elements of A (x) are adjacent along the innermost axis of the sum. */
+struct lth_zero_points {
+	struct lth_operand a; /* one number of A's type, read by the kernel; pointer NONE: 0 */
+	const void *b;        /* of B's type: NULL: 0, else one, or one a column */
+	bool b_by_column;
+	bool wide; /* B less its zero point may not fit a signed byte */
 };
 
 /* C[batch.., rows.., n] = sum over k of A[batch, rows, k] * B[batch, k, n], strides in elements, 0 to broadcast.
@@ -182,7 +196,8 @@ enum lth_problem_kind {
 
 struct lth_problem {
 	enum lth_problem_kind kind;
-	enum lth_dtype compute; /* f32 or f64 */
+	enum lth_dtype compute; /* f32, f64, or i32: gemm and conv of bytes */
+	struct lth_zero_points zero_points; /* compute i32 */
 	union {
 		struct lth_gemm gemm;
 		struct lth_conv conv;

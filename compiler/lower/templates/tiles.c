@@ -43,6 +43,11 @@ struct lth_tile lth_tile_tail(const struct lth_machine *machine, enum lth_dtype 
 	return (struct lth_tile){lanes, vectors, tile_rows(machine, vectors)};
 }
 
+unsigned lth_tile_sums(const struct lth_tiles *tiles, const struct lth_tile *tile, unsigned rows)
+{
+	return rows * tile->vectors + (tiles->bytes && tiles->bytes->zero_points->wide ? rows : 0);
+}
+
 /* One k: broadcasts the element at a[r] + at of each row and multiplies it into the row's accumulators. */
 static void multiply_step(struct lth_tiles *tiles, const struct lth_tile *tile, unsigned rows, const lth_lv *a,
 			  lth_lv at, enum lth_dtype a_memory, lth_lv panel, lth_lv *acc)
@@ -70,6 +75,8 @@ lth_lv lth_tile_dot(struct lth_tiles *tiles, const struct lth_tile *tile, unsign
 		    lth_lv panel, lth_lv depth, lth_lv *acc)
 {
 	struct lth_loop_fn *fn = tiles->emit->fn;
+	if (tiles->bytes)
+		return lth_bytes_dot(tiles, tile, rows, a, panel, depth, acc);
 	unsigned count = rows * tile->vectors, carried = count + 1;
 	lth_lv state[LTH_MAX_ACCUMULATORS + LTH_MAX_TILE_ROWS + 1], phis[LTH_MAX_ACCUMULATORS + LTH_MAX_TILE_ROWS + 1];
 	lth_lv *extra = phis + count + 1;
@@ -166,15 +173,25 @@ static lth_lv buffer_place(struct lth_tiles *tiles, const struct lth_tile *tile,
 	return lth_loop_offset(fn, tiles->tile_buffer, at, tiles->compute);
 }
 
-/* The accumulators of `rows` rows, stored to the buffer from row `at` on. */
+/* The finished sums of `rows` rows. */
+static void sum_rows(struct lth_tiles *tiles, const struct lth_tile *tile, unsigned rows, lth_lv *acc)
+{
+	if (tiles->bytes)
+		lth_bytes_start(tiles, tile, rows, acc);
+	for (unsigned i = 0; !tiles->bytes && i < rows * tile->vectors; i++)
+		acc[i] = lth_t_zero(tiles->emit->fn, tiles->compute, tile->lanes);
+	tiles->accumulate(tiles, tile, rows, acc);
+	if (tiles->bytes)
+		lth_bytes_settle(tiles, tile, rows, acc);
+}
+
+/* The sums of `rows` rows, stored to the buffer from row `at` on. */
 static void tile_to_buffer(struct lth_tiles *tiles, const struct lth_tile *tile, unsigned rows, lth_lv at)
 {
 	struct lth_loop_fn *fn = tiles->emit->fn;
 	lth_lv acc[LTH_MAX_ACCUMULATORS];
 	tiles->buffer_used = true;
-	for (unsigned i = 0; i < rows * tile->vectors; i++)
-		acc[i] = lth_t_zero(fn, tiles->compute, tile->lanes);
-	tiles->accumulate(tiles, tile, rows, acc);
+	sum_rows(tiles, tile, rows, acc);
 	for (unsigned r = 0; r < rows; r++)
 		for (unsigned v = 0; v < tile->vectors; v++)
 			lth_loop_store(fn, buffer_place(tiles, tile, t_add_const(fn, at, r), v),
@@ -218,9 +235,7 @@ static lth_lv whole_tiles(struct lth_tiles *tiles, const struct lth_tile *tile, 
 		finish_buffer(tiles, tile, ragged, lth_loop_i64(fn, tile->rows), first, next);
 	} else {
 		lth_lv acc[LTH_MAX_ACCUMULATORS];
-		for (unsigned i = 0; i < tile->rows * tile->vectors; i++)
-			acc[i] = lth_t_zero(fn, tiles->compute, tile->lanes);
-		tiles->accumulate(tiles, tile, tile->rows, acc);
+		sum_rows(tiles, tile, tile->rows, acc);
 		for (unsigned r = 0; r < tile->rows; r++)
 			finish_row(tiles, tile, ragged, tiles->row_index[r], acc + r * tile->vectors);
 	}

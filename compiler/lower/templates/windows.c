@@ -125,10 +125,16 @@ static void fetch_ahead(struct lth_windows *w, lth_lv n, lth_lv image, lth_lv y,
 static lth_lv load_pixel(struct lth_windows *w, lth_lv pixel, lth_lv channel, lth_lv mask)
 {
 	struct lth_loop_fn *fn = w->emit->fn;
-	if (w->multiplier == 1)
-		return lth_loop_load(fn, lth_loop_offset(fn, pixel, channel, w->x.memory), w->x.memory, w->lanes, mask);
-	lth_lv index = t_div(fn, lth_loop_ramp(fn, channel, w->lanes), lth_loop_i64(fn, w->multiplier));
-	return lth_loop_gather(fn, pixel, index, w->x.memory, mask);
+	lth_lv place = lth_loop_offset(fn, pixel, channel, w->x.memory), value;
+	if (w->multiplier == 1) {
+		value = lth_loop_load(fn, place, w->x.memory, w->lanes, mask);
+	} else {
+		lth_lv index = t_div(fn, lth_loop_ramp(fn, channel, w->lanes), lth_loop_i64(fn, w->multiplier));
+		value = lth_loop_gather(fn, pixel, index, w->x.memory, mask);
+	}
+	if (!w->bytes)
+		return value;
+	return t_sub(fn, lth_loop_cast(fn, value, w->compute), lth_loop_cast(fn, w->bytes->padding, w->compute));
 }
 
 static lth_lv combine(struct lth_windows *w, lth_lv acc, lth_lv value, lth_lv weight)
@@ -184,6 +190,8 @@ static void hand_over(struct lth_windows *w, lth_lv n, lth_lv y, lth_lv x, lth_l
 	lth_lv index[4] = {n, channel, y, x};
 	if (w->finish)
 		value = w->finish(w, y, x, value);
+	if (w->bytes)
+		value = lth_loop_cast(w->emit->fn, value, LTH_DTYPE_I32);
 	if (w->one_dimension)
 		index[2] = x;
 	epilogue->apply(epilogue->context, 0, index, 1, value, w->lanes, mask);
@@ -275,8 +283,8 @@ static void write_neutral(struct lth_windows *w)
 	w->buffer = lth_loop_scratch(fn);
 	w->neutral = lth_loop_offset(fn, w->buffer, lth_loop_i64(fn, BUFFER_BYTES), LTH_DTYPE_U8);
 	lth_lv channel = lth_loop_for(fn, lth_loop_i64(fn, 0), w->num_channels, w->lanes, NULL, 0, NULL);
-	lth_loop_store(fn, lth_loop_offset(fn, w->neutral, channel, w->x.memory), start_value(w, w->lanes), w->x.memory,
-		       LTH_LV_NONE);
+	lth_lv value = w->bytes ? lth_loop_splat(fn, w->bytes->padding, w->lanes) : start_value(w, w->lanes);
+	lth_loop_store(fn, lth_loop_offset(fn, w->neutral, channel, w->x.memory), value, w->x.memory, LTH_LV_NONE);
 	lth_loop_end_for(fn, NULL, 0, NULL);
 	lth_dim padded = lth_dim_add(dims, w->channels, lth_dim_const(dims, w->lanes));
 	emit->scratch_bytes = lth_dim_add(

@@ -32,6 +32,8 @@ struct lth_windows {
 	/* Turns a finished accumulator of the pixel (y, x) into the result; NULL: it is the result. */
 	lth_lv (*finish)(struct lth_windows *windows, lth_lv y, lth_lv x, lth_lv value);
 	void *context;
+	/* Bytes: x less this zero point is summed, as f32; the sums are whole and small enough to be exact. */
+	const struct lth_bytes *bytes;
 	/* While emitting: */
 	bool streams; /* input and output do not stay in the cache: fetch ahead */
 	lth_lv y_in, x_in, y_out, x_out, y_pad, x_pad, y_step, x_step, num_channels, neutral, buffer;

@@ -1,0 +1,297 @@
+/* Products of bytes in register tiles: four neighbours along k are one element of a panel (a quad), multiplied and added
+ * by dot4, which takes unsigned bytes of A and signed bytes of B. What is not so in memory is shifted by half the range,
+ * and the zero points are taken off the sums:
+ *
+ *   sum (a - za)(b - zb) = sum a b' - za * sum (b - zb) - zb' * sum a,   b' = b - middle, zb' = zb - middle
+ *
+ * where the middle is 0 for signed bytes and 128 for unsigned ones. The columns' sums stand in front of each panel; if
+ * some zb' is not 0 (wide), the zb' follow them, and the rows' sums are added up beside the products. All of it is exact
+ * modulo 2^32, as the plain sums are. */
+#include "compiler/lower/templates/internal.h"
+
+#include <string.h>
+
+enum { QUAD = 4, MOST_ROWS = 4, UNSIGNED_MIDDLE = 128 };
+
+static bool is_byte(enum lth_dtype dtype)
+{
+	return dtype == LTH_DTYPE_U8 || dtype == LTH_DTYPE_I8;
+}
+
+bool lth_bytes_plan(struct lth_dims *dims, const struct lth_problem *problem, const struct lth_operand *a,
+		    const struct lth_operand *b, lth_dim a_k_stride)
+{
+	return problem->compute == LTH_DTYPE_I32 && is_byte(a->memory) && is_byte(b->memory) && b->constant &&
+	       lth_t_is(dims, a_k_stride, 1);
+}
+
+/* ---- packing ---- */
+
+static void pack_bytes(const struct lth_problem *problem, enum lth_pack_kind kind, enum lth_dtype dtype,
+		       struct lth_pack *pack)
+{
+	pack->kind = kind;
+	pack->source = pack->dtype;
+	pack->dtype = dtype;
+	pack->zeros = problem->zero_points.b;
+	pack->zero_stride = problem->zero_points.b_by_column;
+	pack->wide = problem->zero_points.wide;
+}
+
+void lth_bytes_pack(const struct lth_problem *problem, int64_t zero_group_stride, struct lth_pack *pack)
+{
+	pack_bytes(problem, LTH_PACK_QUADS, LTH_DTYPE_I32, pack);
+	pack->zero_group_stride = problem->zero_points.b_by_column ? zero_group_stride : 0;
+}
+
+void lth_bytes_pack_differences(const struct lth_problem *problem, struct lth_pack *pack)
+{
+	pack_bytes(problem, LTH_PACK_DIFFERENCES, LTH_DTYPE_F32, pack);
+}
+
+int64_t lth_bytes_header(bool wide)
+{
+	return wide ? 2 : 1;
+}
+
+int64_t lth_bytes_pack_depth(const struct lth_pack *pack)
+{
+	int64_t depth = 1;
+	for (uint32_t i = 0; i < pack->num_k; i++)
+		depth *= i + 1 == pack->num_k ? (pack->k[i].extent + QUAD - 1) / QUAD : pack->k[i].extent;
+	return lth_bytes_header(pack->wide) + depth;
+}
+
+static int32_t byte_at(const struct lth_pack *pack, const void *source, int64_t at)
+{
+	return pack->source == LTH_DTYPE_U8 ? ((const uint8_t *)source)[at] : ((const int8_t *)source)[at];
+}
+
+static int32_t zero_of(const struct lth_pack *pack, int64_t group, int64_t column)
+{
+	return pack->zeros ? byte_at(pack, pack->zeros, group * pack->zero_group_stride + column * pack->zero_stride)
+			   : 0;
+}
+
+/* Moves to the next place of the k axes but the last `inner`; returns the change of the source's offset. */
+static int64_t next_tap(const struct lth_pack *pack, uint32_t inner, int64_t *index)
+{
+	int64_t moved = 0;
+	for (uint32_t axis = pack->num_k - inner; axis-- > 0;) {
+		moved += pack->k[axis].stride;
+		if (++index[axis] < pack->k[axis].extent)
+			break;
+		moved -= pack->k[axis].stride * index[axis];
+		index[axis] = 0;
+	}
+	return moved;
+}
+
+/* One column of a panel of quads: its bytes, `width` quads apart, its sum and its zero point. */
+static void pack_column(const struct lth_pack *pack, const void *source, int64_t at, int32_t zero, int64_t width,
+			int32_t *out)
+{
+	int32_t middle = pack->source == LTH_DTYPE_U8 ? UNSIGNED_MIDDLE : 0;
+	int64_t index[LTH_MAX_TEMPLATE_AXES] = {0}, last = pack->num_k - 1, taps = 1;
+	uint32_t sum = 0;
+	int32_t *quad = out + lth_bytes_header(pack->wide) * width;
+	for (uint32_t axis = 0; axis < last; axis++)
+		taps *= pack->k[axis].extent;
+	for (int64_t tap = 0; tap < taps; tap++) {
+		for (int64_t k = 0; k < pack->k[last].extent; k++) {
+			int32_t value = byte_at(pack, source, at + k * pack->k[last].stride);
+			((int8_t *)(quad + k / QUAD * width))[k % QUAD] = (int8_t)(value - middle);
+			sum += (uint32_t)(value - zero);
+		}
+		quad += (pack->k[last].extent + QUAD - 1) / QUAD * width;
+		at += next_tap(pack, 1, index);
+	}
+	out[0] = (int32_t)sum;
+	if (pack->wide)
+		out[width] = zero - middle;
+}
+
+static void pack_quads(const struct lth_pack *pack, const void *source, int64_t group, int64_t first, int64_t width,
+		       int32_t *out)
+{
+	memset(out, 0, (size_t)(lth_bytes_pack_depth(pack) * width) * sizeof(*out));
+	for (int64_t c = 0; c < width && first + c < pack->columns; c++) {
+		int64_t at = pack->source_offset + group * pack->group_stride + (first + c) * pack->column_stride;
+		pack_column(pack, source, at, zero_of(pack, group, first + c), width, out + c);
+	}
+}
+
+static void pack_differences(const struct lth_pack *pack, const void *source, int64_t group, int64_t first,
+			     int64_t width, int64_t depth, float *out)
+{
+	int64_t index[LTH_MAX_TEMPLATE_AXES] = {0}, at = pack->source_offset + group * pack->group_stride;
+	for (int64_t k = 0; k < depth; k++, out += width, at += next_tap(pack, 0, index))
+		for (int64_t c = 0; c < width; c++) {
+			int64_t column = first + c;
+			out[c] = column >= pack->columns
+					 ? 0
+					 : (float)(byte_at(pack, source, at + column * pack->column_stride) -
+						   zero_of(pack, group, column));
+		}
+}
+
+void lth_bytes_pack_run(const struct lth_pack *pack, const void *source, void *packed)
+{
+	int32_t *out = packed;
+	int64_t depth = 1;
+	for (uint32_t i = 0; i < pack->num_k; i++)
+		depth *= pack->k[i].extent;
+	if (pack->kind == LTH_PACK_QUADS)
+		depth = lth_bytes_pack_depth(pack);
+	for (int64_t group = 0; group < pack->groups; group++) {
+		int64_t first = 0, width = 0;
+		for (; first < pack->columns; first += width, out += depth * width) {
+			width = pack->columns - first >= pack->panel ? pack->panel : pack->tail;
+			if (pack->kind == LTH_PACK_QUADS)
+				pack_quads(pack, source, group, first, width, out);
+			else
+				pack_differences(pack, source, group, first, width, depth, (float *)out);
+		}
+	}
+}
+
+/* ---- loops ---- */
+
+void lth_bytes_begin(struct lth_emit *emit, const struct lth_problem *problem, enum lth_dtype a_memory, int64_t depth,
+		     struct lth_bytes *out)
+{
+	struct lth_loop_fn *fn = emit->fn;
+	lth_lv zero = lth_loop_const_i(fn, a_memory, 0);
+	if (problem->zero_points.a.pointer != LTH_LV_NONE)
+		zero = lth_loop_load(fn, problem->zero_points.a.pointer, a_memory, 1, LTH_LV_NONE);
+	lth_lv shift = lth_loop_const_i(fn, LTH_DTYPE_I32, a_memory == LTH_DTYPE_I8 ? UNSIGNED_MIDDLE : 0);
+	*out = (struct lth_bytes){.zero_points = &problem->zero_points,
+				  .a_memory = a_memory,
+				  .depth = depth,
+				  .a_zero = t_add(fn, lth_loop_cast(fn, zero, LTH_DTYPE_I32), shift),
+				  .padding = zero};
+}
+
+/* Without dot4 an instruction of its own, each vector of B takes two registers, and each product two more. */
+unsigned lth_bytes_rows(const struct lth_machine *machine, unsigned vectors, bool wide)
+{
+	unsigned others = (machine->dot4 ? vectors + 1 : 2 * vectors + 3) + wide, rows = MOST_ROWS;
+	while (rows > 1 && rows * (vectors + wide) + others > machine->registers)
+		rows--;
+	return rows;
+}
+
+/* The row `row` in front of the panel's quads. */
+static lth_lv load_header(struct lth_tiles *tiles, const struct lth_tile *tile, int64_t row, unsigned vector)
+{
+	struct lth_loop_fn *fn = tiles->emit->fn;
+	int64_t back = lth_bytes_header(tiles->bytes->zero_points->wide) - row;
+	int64_t at = (int64_t)vector * tile->lanes - back * lth_tile_width(tile);
+	return lth_loop_load(fn, lth_loop_offset(fn, tiles->panel, lth_loop_i64(fn, at), LTH_DTYPE_I32), LTH_DTYPE_I32,
+			     tile->lanes, LTH_LV_NONE);
+}
+
+/* Sums begin at what A's zero point takes off them. */
+void lth_bytes_start(struct lth_tiles *tiles, const struct lth_tile *tile, unsigned rows, lth_lv *acc)
+{
+	struct lth_loop_fn *fn = tiles->emit->fn;
+	lth_lv minus = lth_loop_op1(fn, LTH_SCALAR_NEG, tiles->bytes->a_zero);
+	for (unsigned v = 0; v < tile->vectors; v++) {
+		lth_lv start = t_mul(fn, load_header(tiles, tile, 0, v), minus);
+		for (unsigned r = 0; r < rows; r++)
+			acc[r * tile->vectors + v] = start;
+	}
+	for (unsigned i = rows * tile->vectors; i < lth_tile_sums(tiles, tile, rows); i++)
+		acc[i] = lth_t_zero(fn, LTH_DTYPE_I32, tile->lanes);
+}
+
+/* Takes B's zero points times the rows' sums off. */
+void lth_bytes_settle(struct lth_tiles *tiles, const struct lth_tile *tile, unsigned rows, lth_lv *acc)
+{
+	struct lth_loop_fn *fn = tiles->emit->fn;
+	unsigned count = rows * tile->vectors;
+	if (!tiles->bytes->zero_points->wide)
+		return;
+	for (unsigned v = 0; v < tile->vectors; v++) {
+		lth_lv zero = load_header(tiles, tile, 1, v);
+		for (unsigned r = 0; r < rows; r++) {
+			unsigned i = r * tile->vectors + v;
+			acc[i] = t_sub(fn, acc[i], t_mul(fn, zero, acc[count + r]));
+		}
+	}
+}
+
+/* A vector of four lanes, over and over. */
+static lth_lv repeat(struct lth_loop_fn *fn, lth_lv quad, unsigned lanes)
+{
+	uint32_t order[LTH_MAX_LANES];
+	for (unsigned k = 0; k < QUAD * lanes; k++)
+		order[k] = k % QUAD;
+	return lth_loop_shuffle(fn, quad, quad, order, QUAD * lanes);
+}
+
+/* The quad at `place` in every lane, as unsigned bytes; only the first `count` are read, the others are something. */
+static lth_lv load_quad(struct lth_tiles *tiles, lth_lv place, unsigned count, unsigned lanes)
+{
+	struct lth_loop_fn *fn = tiles->emit->fn;
+	enum lth_dtype memory = tiles->bytes->a_memory;
+	lth_lv mask = count == QUAD ? LTH_LV_NONE : lth_loop_mask(fn, lth_loop_i64(fn, count), QUAD);
+	lth_lv quad = repeat(fn, lth_loop_load(fn, place, memory, QUAD, mask), lanes);
+	if (memory == LTH_DTYPE_U8)
+		return quad;
+	lth_lv middle = lth_loop_const_i(fn, LTH_DTYPE_U8, UNSIGNED_MIDDLE);
+	return lth_loop_op2(fn, LTH_SCALAR_XOR, lth_loop_bitcast(fn, quad, LTH_DTYPE_U8), middle);
+}
+
+/* One quad of each row, of which `count` bytes exist, times the panel's. */
+static void multiply_quads(struct lth_tiles *tiles, const struct lth_tile *tile, unsigned rows, const lth_lv *a,
+			   lth_lv at, unsigned count, lth_lv panel, lth_lv *acc)
+{
+	struct lth_loop_fn *fn = tiles->emit->fn;
+	bool wide = tiles->bytes->zero_points->wide;
+	lth_lv b[LTH_MAX_TILE_VECTORS], ones = lth_loop_const_i(fn, LTH_DTYPE_I8, 1);
+	for (unsigned v = 0; v < tile->vectors; v++) {
+		lth_lv place = lth_loop_offset(fn, panel, lth_loop_i64(fn, (int64_t)v * tile->lanes), LTH_DTYPE_I32);
+		b[v] = lth_loop_load(fn, place, LTH_DTYPE_I8, QUAD * tile->lanes, LTH_LV_NONE);
+	}
+	if (count < QUAD) {
+		lth_lv exists = lth_loop_mask(fn, lth_loop_i64(fn, count), QUAD);
+		ones = repeat(fn, t_select(fn, exists, ones, lth_loop_const_i(fn, LTH_DTYPE_I8, 0)), tile->lanes);
+	}
+	for (unsigned r = 0; r < rows; r++) {
+		lth_lv place = lth_loop_offset(fn, a[r], at, tiles->bytes->a_memory);
+		lth_lv quad = load_quad(tiles, place, count, tile->lanes);
+		for (unsigned v = 0; v < tile->vectors; v++)
+			acc[r * tile->vectors + v] = lth_loop_dot4(fn, acc[r * tile->vectors + v], quad, b[v]);
+		if (wide)
+			acc[rows * tile->vectors + r] =
+				lth_loop_dot4(fn, acc[rows * tile->vectors + r], quad, ones);
+	}
+}
+
+/* lth_tile_dot of bytes: `depth` of them, four a turn, then what is left. */
+lth_lv lth_bytes_dot(struct lth_tiles *tiles, const struct lth_tile *tile, unsigned rows, const struct lth_tile_rows *a,
+		     lth_lv panel, lth_lv depth, lth_lv *acc)
+{
+	struct lth_loop_fn *fn = tiles->emit->fn;
+	unsigned count = lth_tile_sums(tiles, tile, rows), left = (unsigned)(tiles->bytes->depth % QUAD);
+	lth_lv state[LTH_MAX_ACCUMULATORS + 1], phis[LTH_MAX_ACCUMULATORS + 1];
+	assert(count <= LTH_MAX_ACCUMULATORS && a->steps == LTH_STEP_ADJACENT);
+	memcpy(state, acc, count * sizeof(*acc));
+	state[count] = panel;
+	lth_lv whole = t_sub(fn, depth, lth_loop_i64(fn, left));
+	if (tiles->bytes->depth >= QUAD) {
+		lth_lv k = lth_loop_for(fn, lth_loop_i64(fn, 0), whole, QUAD, state, count + 1, phis);
+		if (a->ahead != LTH_LV_NONE)
+			lth_loop_prefetch(fn, lth_loop_offset(fn, a->ahead, t_mul_const(fn, k, rows), a->memory), false);
+		multiply_quads(tiles, tile, rows, a->pointer, k, QUAD, phis[count], phis);
+		phis[count] = lth_loop_offset(fn, phis[count], tiles->panel_step, LTH_DTYPE_I32);
+		lth_loop_end_for(fn, phis, count + 1, state);
+	}
+	if (left) {
+		multiply_quads(tiles, tile, rows, a->pointer, whole, left, state[count], state);
+		state[count] = lth_loop_offset(fn, state[count], tiles->panel_step, LTH_DTYPE_I32);
+	}
+	memcpy(acc, state, count * sizeof(*acc));
+	return state[count];
+}
