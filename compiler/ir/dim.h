@@ -1,7 +1,7 @@
 /* Symbolic dimensions: interned integer expressions in named symbols, each with a range (COMPILER.md, Dimensions).
  *
  * A dimension is kept in normal form: a sum of integer-weighted products of atoms, ordered by id; atoms are symbols and
- * the non-polynomial terms (floordiv, ceildiv, mod, min, max, int of a real). Equal normal forms are equal ids, so `==`
+ * the non-polynomial terms (floordiv, ceildiv, mod, min, max, opaque, int of a real). Equal normal forms are equal ids, so `==`
  * on ids is the equality that is certain. Comparisons answer yes, no or unknown and never guess. Contents of integer
  * tensors (negative ones too) are dimensions as well. Real expressions (lth_real) are the floating-point arithmetic
  * that models do on shapes; lth_dim_from_real turns one back into an integer atom.
@@ -59,6 +59,9 @@ lth_dim lth_dim_truncdiv(struct lth_dims *dims, lth_dim a, lth_dim b); /* C's an
 lth_dim lth_dim_mod(struct lth_dims *dims, lth_dim a, lth_dim b);      /* sign of the divisor */
 lth_dim lth_dim_min(struct lth_dims *dims, lth_dim a, lth_dim b);
 lth_dim lth_dim_max(struct lth_dims *dims, lth_dim a, lth_dim b);
+/* a as one atom that arithmetic does not look into, so that products of long sums are not multiplied out; a itself when
+ * it is a short sum. */
+lth_dim lth_dim_opaque(struct lth_dims *dims, lth_dim a);
 /* a / b when b divides a as normal forms (polynomial division), else LTH_DIM_NONE without the overflow flag. */
 lth_dim lth_dim_div_exact(struct lth_dims *dims, lth_dim a, lth_dim b);
 lth_dim lth_dim_product(struct lth_dims *dims, const lth_dim *list, uint32_t count); /* 1 for an empty list */

@@ -49,6 +49,8 @@ static lth_dim atom_upper(struct lth_dims *dims, uint32_t id)
 		a = lth_dim_upper_bound(dims, atom.a);
 		b = lth_dim_upper_bound(dims, atom.b);
 		return a == LTH_DIM_NONE ? b : b == LTH_DIM_NONE ? a : lth_dim_min(dims, a, b);
+	case LTH_EXPR_OPAQUE:
+		return lth_dim_opaque(dims, lth_dim_upper_bound(dims, atom.a));
 	case LTH_EXPR_MAX:
 		return lth_dim_max(dims, lth_dim_upper_bound(dims, atom.a), lth_dim_upper_bound(dims, atom.b));
 	default: break;

@@ -230,6 +230,14 @@ lth_dim lth_dim_max(struct lth_dims *dims, lth_dim a, lth_dim b)
 	return choose(dims, LTH_EXPR_MAX, a, b);
 }
 
+lth_dim lth_dim_opaque(struct lth_dims *dims, lth_dim a)
+{
+	enum { SHORT = 4 }; /* products of such sums stay far below LTH_DIM_MAX_TERMS */
+	if (a == LTH_DIM_NONE || dims->nodes[a].count <= SHORT)
+		return a;
+	return binary_atom(dims, LTH_EXPR_OPAQUE, a, lth_dim_const(dims, 0));
+}
+
 /* Polynomial long division in the graded order of products. */
 lth_dim lth_dim_div_exact(struct lth_dims *dims, lth_dim a, lth_dim b)
 {

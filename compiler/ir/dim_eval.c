@@ -79,7 +79,8 @@ static bool eval_atom(const struct lth_dims *dims, struct lth_dim_memo *memo, ui
 		bool divides = atom->op == LTH_EXPR_FLOORDIV || atom->op == LTH_EXPR_MOD;
 		if (divides && (b == 0 || (a == INT64_MIN && b == -1)))
 			return false;
-		*out = atom->op == LTH_EXPR_FLOORDIV ? lth_floordiv_i64(a, b)
+		*out = atom->op == LTH_EXPR_OPAQUE   ? a
+		       : atom->op == LTH_EXPR_FLOORDIV ? lth_floordiv_i64(a, b)
 		       : atom->op == LTH_EXPR_MOD    ? (a % b + b) % b
 		       : atom->op == LTH_EXPR_MIN    ? (a < b ? a : b)
 						     : (a > b ? a : b);

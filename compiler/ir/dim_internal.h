@@ -29,8 +29,8 @@ struct lth_dim_product {
 };
 
 struct lth_dim_atom {
-	enum lth_expr_op op; /* SYMBOL, FLOORDIV, MOD, MIN, MAX or TOINT */
-	uint32_t a, b;       /* SYMBOL: number; TOINT: a real; else dimensions */
+	enum lth_expr_op op; /* SYMBOL, FLOORDIV, MOD, MIN, MAX, OPAQUE or TOINT */
+	uint32_t a, b;       /* SYMBOL: number; TOINT: a real; else dimensions; of OPAQUE, b is 0 */
 	int64_t min, max;
 	uint32_t depth;
 	bool from_data;

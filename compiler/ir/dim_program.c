@@ -55,6 +55,8 @@ static uint32_t emit_atom(struct emitter *emitter, uint32_t id)
 		return emitter->atoms[id];
 	if (atom->op == LTH_EXPR_TOINT) {
 		result = apply(emitter, LTH_EXPR_TOINT, emit_real(emitter, atom->a), 0);
+	} else if (atom->op == LTH_EXPR_OPAQUE) {
+		result = emit_dim(emitter, atom->a); /* programs do not multiply out */
 	} else {
 		uint32_t a = emit_dim(emitter, atom->a);
 		result = apply(emitter, atom->op, a, emit_dim(emitter, atom->b));

@@ -189,6 +189,8 @@ void lth_dim_atom_bounds(const struct lth_dims *dims, struct lth_dim_atom *atom)
 	} else if (atom->op == LTH_EXPR_MAX) {
 		range.min = a->min > b->min ? a->min : b->min;
 		range.max = a->max > b->max ? a->max : b->max;
+	} else if (atom->op == LTH_EXPR_OPAQUE) {
+		range = (struct interval){a->min, a->max};
 	}
 	atom->min = range.min;
 	atom->max = range.max;
@@ -245,6 +247,8 @@ static bool relax(struct lth_dims *dims, const struct lth_dim_sum *sum, uint32_t
 			return first;
 		return nonnegative_with(dims, sum, at, rest, 1, atom.b, 0, fuel);
 	}
+	case LTH_EXPR_OPAQUE:
+		return nonnegative_with(dims, sum, at, rest, 1, atom.a, 0, fuel);
 	case LTH_EXPR_SYMBOL: { /* a data symbol under its bound */
 		const struct lth_dim_symbol *symbol = &dims->symbols[atom.a];
 		return !positive && symbol->from_data && symbol->bound != LTH_DIM_NONE &&

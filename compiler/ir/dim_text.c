@@ -79,6 +79,8 @@ static void print_atom(const struct lth_dims *dims, const struct lth_dim_atom *a
 	lth_buf_putc(out, '(');
 	if (atom->op == LTH_EXPR_TOINT) {
 		print_real(dims, atom->a, out);
+	} else if (atom->op == LTH_EXPR_OPAQUE) {
+		lth_dim_print(dims, atom->a, out);
 	} else {
 		lth_dim_print(dims, atom->a, out);
 		lth_buf_puts(out, ", ");
@@ -204,6 +206,11 @@ static enum lth_code parse_call(struct parser *parser, const char *word, lth_dim
 			return code;
 		return result_of(parser, lth_dim_from_real(parser->dims, real), out);
 	}
+	if (strcmp(word, "opaque") == 0) {
+		if ((code = parse_sum(parser, &a)) || (code = expect(parser, ')')))
+			return code;
+		return result_of(parser, lth_dim_opaque(parser->dims, a), out);
+	}
 	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
 		if (strcmp(functions[i].name, word) != 0)
 			continue;
@@ -212,7 +219,7 @@ static enum lth_code parse_call(struct parser *parser, const char *word, lth_dim
 			return code;
 		return result_of(parser, functions[i].apply(parser->dims, a, b), out);
 	}
-	return lth_text_fail(&parser->text, "floordiv, ceildiv, mod, min, max or int", word);
+	return lth_text_fail(&parser->text, "floordiv, ceildiv, mod, min, max, opaque or int", word);
 }
 
 static enum lth_code parse_symbol(struct parser *parser, const char *name, lth_dim *out)

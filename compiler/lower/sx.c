@@ -172,8 +172,8 @@ lth_sx lth_sx_dim(struct lth_sx_pool *pool, lth_dim dim)
 	if (lth_dim_is_const(pool->dims, dim, &value))
 		return lth_sx_int(pool, value);
 	struct lth_sx_node node = leaf(LTH_SX_DIM, LTH_DTYPE_I64);
-	node.dim = dim;
-	return lth_sx_intern(pool, &node);
+	node.dim = lth_dim_opaque(pool->dims, dim); /* index arithmetic multiplies it */
+	return node.dim == LTH_DIM_NONE ? LTH_SX_NONE : lth_sx_intern(pool, &node);
 }
 
 lth_sx lth_sx_load(struct lth_sx_pool *pool, uint32_t buffer, enum lth_dtype memory, lth_sx address)

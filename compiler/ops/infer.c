@@ -142,8 +142,11 @@ enum lth_code lth_infer_output(struct lth_infer *infer, uint32_t output, enum lt
 			return lth_infer_reject(infer, "0 or more", "axis %u of output %u has size %s", i, output,
 						lth_infer_dim_text(infer, dims[i]));
 	}
+	lth_dim sizes[LTH_MAX_RANK];
+	for (uint32_t i = 0; i < rank; i++) /* what follows multiplies sizes */
+		sizes[i] = lth_dim_depends_on_data(infer->dims, dims[i]) ? lth_dim_opaque(infer->dims, dims[i]) : dims[i];
 	struct lth_value *value = &infer->graph->values[infer->node->outputs[output]];
-	value->type = lth_type_tensor(infer->graph, dtype, rank, dims);
+	value->type = lth_type_tensor(infer->graph, dtype, rank, sizes);
 	return LTH_OK;
 }
 

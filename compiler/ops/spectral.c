@@ -1,5 +1,6 @@
 /* Fourier transforms as the sums they are defined by: DFT along an axis, STFT over sliding windows. The angle's
  * multiple is reduced modulo the length in integers first, so that long transforms keep their accuracy. */
+#include "compiler/ops/axes.h"
 #include "compiler/ops/family.h"
 
 #include <string.h>
@@ -12,21 +13,33 @@ static lth_sx rounded(struct lth_lower *lower, const struct lth_node *node, lth_
 	return lth_sx_cast(lth_lower_pool(lower), sum, lth_compute_dtype(lth_value_dtype(lower, node->outputs[0])));
 }
 
-/* Real and imaginary part of an element; the last axis of `at` holds one part, or both. */
+/* Real and imaginary part of an element; the last axis of `at` holds one part, or both: the run's to say where it is a
+ * symbol. */
 static void read_complex(struct lth_lower *lower, lth_value_id value, lth_sx *at, lth_sx *out_real,
 			 lth_sx *out_imaginary)
 {
 	struct lth_sx_pool *pool = lth_lower_pool(lower);
 	uint32_t last = lth_rank(lower, value) - 1;
-	int64_t parts = 1;
-	lth_dim_is_const(lth_lower_graph(lower)->dims, lth_extent_dim(lower, value, -1), &parts);
+	lth_sx parts = lth_extent(lower, value, -1), one = lth_sx_int(pool, 1);
 	at[last] = lth_sx_int(pool, 0);
 	*out_real = lth_sx_cast(pool, lth_read(lower, value, at), work_dtype);
 	*out_imaginary = lth_same_const(pool, *out_real, 0);
-	if (parts == 2) {
-		at[last] = lth_sx_int(pool, 1);
-		*out_imaginary = lth_sx_cast(pool, lth_read(lower, value, at), work_dtype);
-	}
+	int64_t known;
+	if (lth_sx_is_int(pool, parts, &known) && known == 1)
+		return;
+	at[last] = lth_safe_index(pool, one, parts);
+	lth_sx second = lth_sx_cast(pool, lth_read(lower, value, at), work_dtype);
+	*out_imaginary = lth_sx_select(pool, lth_lt(pool, one, parts), second, *out_imaginary);
+}
+
+/* A signal's last axis holds the parts of a number. */
+static enum lth_code require_parts(struct lth_infer *infer, uint32_t input)
+{
+	const struct lth_type *type = lth_infer_type(infer, input);
+	const char *rule = "a last axis of 1 (real) or 2 (complex)";
+	lth_dim parts = type->dims[type->rank - 1], one = lth_dim_const(infer->dims, 1);
+	enum lth_code code = lth_infer_require(infer, LTH_REL_LE, one, parts, rule);
+	return code ? code : lth_infer_require(infer, LTH_REL_LE, parts, lth_dim_const(infer->dims, 2), rule);
 }
 
 /* The part `part` (0 real, 1 imaginary) of x times exp(sign 2 pi i k n / length). */
@@ -55,56 +68,68 @@ enum { SIGNAL, LENGTH, AXIS };
 
 /* What the contents of a DFT's inputs say; they are checked. */
 struct dft {
-	uint32_t axis;
+	struct lth_axes axes; /* one is in it; which one, the run may say */
+	lth_dim extent;       /* of the signal along it */
 	lth_dim length;       /* of the transform */
 	bool inverse, onesided;
 };
 
 static struct dft describe_dft(struct lth_graph *graph, const struct lth_node *node)
 {
+	struct lth_dims *dims = graph->dims;
 	const struct lth_type *type = &graph->values[node->inputs[SIGNAL]].type;
 	struct dft dft = {.inverse = lth_op_int(node, "inverse") != 0, .onesided = lth_op_int(node, "onesided") != 0};
-	int64_t axis = -2;
+	lth_dim preset = lth_dim_const(dims, -2);
+	const struct lth_contents one_but_last = {.count = 1, .dims = &preset};
 	if (lth_node_input(node, AXIS) != LTH_NONE)
-		lth_dim_is_const(graph->dims, lth_value_contents(graph, node->inputs[AXIS])->dims[0], &axis);
-	dft.axis = (uint32_t)(axis < 0 ? axis + type->rank : axis);
+		lth_node_axes(graph, node, AXIS, type->rank, &dft.axes);
+	else
+		lth_axes_read(dims, &one_but_last, type->rank, &dft.axes);
+	dft.extent = lth_dim_const(dims, 0);
+	for (uint32_t i = 0; i < type->rank; i++)
+		dft.extent = lth_dim_add(dims, dft.extent, lth_dim_mul(dims, dft.axes.in[i], type->dims[i]));
+	dft.length = dft.extent;
 	if (lth_node_input(node, LENGTH) != LTH_NONE) {
 		dft.length = lth_value_contents(graph, node->inputs[LENGTH])->dims[0];
-	} else {
-		dft.length = type->dims[dft.axis];
-		if (dft.inverse && dft.onesided) { /* 2 (n - 1) */
-			lth_dim one = lth_dim_const(graph->dims, 1), less = lth_dim_sub(graph->dims, dft.length, one);
-			dft.length = lth_dim_mul(graph->dims, lth_dim_const(graph->dims, 2), less);
-		}
+	} else if (dft.inverse && dft.onesided) { /* 2 (n - 1) */
+		lth_dim less = lth_dim_sub(dims, dft.extent, lth_dim_const(dims, 1));
+		dft.length = lth_dim_mul(dims, lth_dim_const(dims, 2), less);
 	}
 	return dft;
+}
+
+/* The axis is one before the last. */
+static enum lth_code require_axis(struct lth_infer *infer, const struct lth_axes *axes)
+{
+	lth_dim before = lth_dim_const(infer->dims, 0);
+	for (uint32_t i = 0; i + 1 < axes->rank; i++)
+		before = lth_dim_add(infer->dims, before, axes->in[i]);
+	return lth_infer_require(infer, LTH_REL_EQ, before, lth_dim_const(infer->dims, 1), "an axis before the last");
 }
 
 static enum lth_code infer_dft(struct lth_infer *infer)
 {
 	const struct lth_type *type = lth_infer_type(infer, SIGNAL);
 	const lth_dim *ignored;
-	uint32_t count, axis;
-	int64_t given, parts;
+	uint32_t count;
 	lth_dim dims[LTH_MAX_RANK];
+	struct lth_axes axes;
 	enum lth_code code = lth_infer_need_rank(infer, SIGNAL, 2, LTH_MAX_RANK);
 	if (!code && lth_infer_type(infer, LENGTH))
 		code = lth_infer_need_ints(infer, LENGTH, 1, &ignored, &count);
-	if (!code && lth_infer_type(infer, AXIS)) {
-		code = lth_infer_need_const(infer, AXIS, &given);
-		if (!code)
-			code = lth_infer_axis(infer, given, type->rank, &axis);
-	}
+	if (!code && lth_infer_type(infer, AXIS))
+		code = lth_infer_axes(infer, AXIS, type->rank, &axes);
+	if (!code)
+		code = require_parts(infer, SIGNAL);
 	if (code)
 		return code;
-	if (!lth_dim_is_const(infer->dims, type->dims[type->rank - 1], &parts) || (parts != 1 && parts != 2))
-		return lth_infer_reject(infer, "a last axis of 1 (real) or 2 (complex)", "%s has shape %s",
-					lth_infer_input_text(infer, SIGNAL), lth_infer_shape_text(infer, type));
 	struct dft dft = describe_dft(infer->graph, infer->node);
-	if (dft.axis + 1 == type->rank)
-		return lth_infer_reject(infer, "an axis before the last", "axis %u", dft.axis);
-	memcpy(dims, type->dims, type->rank * sizeof(*dims));
-	dims[dft.axis] = dft.onesided && !dft.inverse ? one_side(infer->dims, dft.length) : dft.length;
+	code = require_axis(infer, &dft.axes);
+	if (code)
+		return code;
+	lth_dim along = dft.onesided && !dft.inverse ? one_side(infer->dims, dft.length) : dft.length;
+	for (uint32_t i = 0; i + 1 < type->rank; i++)
+		dims[i] = lth_dim_choose(infer->dims, dft.axes.in[i], along, type->dims[i]);
 	dims[type->rank - 1] = lth_dim_const(infer->dims, dft.onesided && dft.inverse ? 1 : 2);
 	return lth_infer_output(infer, 0, LTH_NUM_DTYPES, type->rank, dims);
 }
@@ -127,19 +152,23 @@ static lth_sx dft_stage(struct lth_lower *lower, const struct lth_node *node, ui
 	(void)stage;
 	struct lth_sx_pool *pool = lth_lower_pool(lower);
 	struct dft dft = describe_dft(lth_lower_graph(lower), node);
-	uint32_t rank = lth_rank(lower, node->inputs[SIGNAL]);
-	lth_sx at[LTH_MAX_RANK], real, imaginary, n = index[rank], length = lth_sx_dim(pool, dft.length);
-	lth_sx extent = lth_extent(lower, node->inputs[SIGNAL], (int32_t)dft.axis), source = n, mirrored = LTH_SX_NONE;
-	memcpy(at, index, rank * sizeof(*at));
+	const struct lth_axes *axes = &dft.axes;
+	lth_sx at[LTH_MAX_RANK], real, imaginary, n = index[axes->rank], length = lth_sx_dim(pool, dft.length);
+	lth_sx extent = lth_sx_dim(pool, dft.extent), source = n, mirrored = LTH_SX_NONE, k = lth_sx_int(pool, 0);
 	if (dft.inverse && dft.onesided) { /* the other half is the conjugate of this one */
 		mirrored = lth_lt(pool, lth_floordiv(pool, length, lth_sx_int(pool, 2)), n);
 		source = lth_sx_select(pool, mirrored, lth_sub(pool, length, n), n);
 	}
-	at[dft.axis] = lth_safe_index(pool, source, extent);
+	lth_sx safe = lth_safe_index(pool, source, extent);
+	for (uint32_t i = 0; i < axes->rank; i++) {
+		lth_sx here = lth_lt(pool, lth_sx_int(pool, 0), lth_sx_dim(pool, axes->in[i]));
+		at[i] = lth_sx_select(pool, here, safe, index[i]);
+		k = lth_sx_select(pool, here, index[i], k);
+	}
 	read_complex(lower, node->inputs[SIGNAL], at, &real, &imaginary);
 	if (mirrored != LTH_SX_NONE)
 		imaginary = lth_sx_select(pool, mirrored, lth_unary(pool, LTH_SCALAR_NEG, imaginary), imaginary);
-	lth_sx term = rotated(pool, real, imaginary, index[dft.axis], n, length, dft.inverse ? 1 : -1, index[rank - 1]);
+	lth_sx term = rotated(pool, real, imaginary, k, n, length, dft.inverse ? 1 : -1, index[axes->rank - 1]);
 	/* A length beyond the signal reads zeros. */
 	return lth_sx_select(pool, lth_lt(pool, source, extent), term, lth_same_const(pool, term, 0));
 }
@@ -184,6 +213,8 @@ static enum lth_code infer_stft(struct lth_infer *infer)
 		code = lth_infer_need_ints(infer, FRAME_LENGTH, 1, &ignored, &count);
 	if (!code && !lth_infer_type(infer, WINDOW) && !lth_infer_type(infer, FRAME_LENGTH))
 		code = lth_infer_reject(infer, "a window or a frame length", "neither");
+	if (!code && type->rank == 3)
+		code = require_parts(infer, SIGNAL);
 	if (code)
 		return code;
 	lth_dim length = frame_length(infer->graph, infer->node);

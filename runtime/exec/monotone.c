@@ -122,6 +122,7 @@ static struct trend apply(enum lth_expr_op op, struct trend a, struct trend b)
 	case LTH_EXPR_MAX:
 	case LTH_EXPR_RMAX:
 		return (struct trend){most(a.low, b.low), most(a.high, b.high), both};
+	case LTH_EXPR_OPAQUE:
 	case LTH_EXPR_TOREAL:
 	case LTH_EXPR_TOINT:
 	case LTH_EXPR_RFLOOR:

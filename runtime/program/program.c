@@ -190,6 +190,9 @@ static enum reduced simplify(const struct lth_program *program, const struct lth
 	case LTH_EXPR_CEILDIV:
 		*out_id = e->a;
 		return constant && b == 1 ? REDUCED_TO_ID : REDUCED_NOT;
+	case LTH_EXPR_OPAQUE: /* nothing is multiplied out here */
+		*out_id = e->a;
+		return REDUCED_TO_ID;
 	case LTH_EXPR_MIN:
 	case LTH_EXPR_MAX:
 		*out_id = e->a;

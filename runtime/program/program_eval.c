@@ -99,6 +99,9 @@ bool lth_expr_apply(enum lth_expr_op op, int64_t a, int64_t b, int64_t *out_valu
 	case LTH_EXPR_MAX:
 		*out_value = a > b ? a : b;
 		return true;
+	case LTH_EXPR_OPAQUE:
+		*out_value = a;
+		return true;
 	case LTH_EXPR_TOREAL:
 		*out_value = to_bits((double)a);
 		return true;

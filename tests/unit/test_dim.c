@@ -188,6 +188,30 @@ START_TEST(data_symbols_have_bounds)
 }
 END_TEST
 
+/* Long sums are multiplied as one; their range, bound and value are seen through. */
+START_TEST(opaque_sums_do_not_explode)
+{
+	for (int i = 0; i < 6; i++)
+		symbol((char[]){(char)('a' + i), 0}, 0, 9, 1);
+	ck_assert_uint_eq(parse("opaque(a + b + c + 1)"), parse("a + b + c + 1"));
+	lth_dim sum = parse("opaque(a + b + c + d - e + 20)"), power = lth_dim_const(dims, 1);
+	check_text(sum, "opaque(a + b + c + d - e + 20)");
+	for (int i = 0; i < 5; i++)
+		power = lth_dim_mul(dims, power, sum);
+	ck_assert_uint_ne(power, LTH_DIM_NONE);
+	int64_t min, max, value, at[] = {1, 2, 3, 4, 5, 6};
+	lth_dim_range(dims, sum, &min, &max);
+	ck_assert(min == 11 && max == 56);
+	ck_assert(lth_dim_eval(dims, power, at, &value) && value == 9765625);
+	ck_assert_int_eq((int)lth_dim_le(dims, parse("a + b + c + 11"), sum), LTH_YES);
+	ck_assert_int_eq((int)lth_dim_le(dims, parse("a + b + c + 12"), sum), LTH_UNKNOWN);
+	lth_dim_symbol(dims, &(struct lth_dim_symbol){.name = "found", .max = INT64_MAX, .multiple = 1, .from_data = true,
+						      .node = "nz", .bound = parse("a*b")});
+	ck_assert_uint_eq(lth_dim_upper_bound(dims, parse("2*opaque(found + b + c + d + e)")),
+			  parse("2*opaque(a*b + b + c + d + e)"));
+}
+END_TEST
+
 /* ---- random expressions against evaluation ---- */
 
 enum { NUM_SYMBOLS = 4, NUM_EXPRS = 60, NUM_POINTS = 20 };
@@ -342,6 +366,7 @@ int main(void)
 	tcase_add_test(cases, comparisons_are_proofs);
 	tcase_add_test(cases, overflow_is_sticky_and_bounded);
 	tcase_add_test(cases, data_symbols_have_bounds);
+	tcase_add_test(cases, opaque_sums_do_not_explode);
 	suite_add_tcase(suite, cases);
 	TCase *random_cases = tcase_create("random");
 	tcase_set_timeout(random_cases, 120);
