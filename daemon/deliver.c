@@ -196,6 +196,7 @@ void lth_deliver_submit(struct lth_request *request, struct lth_job_spec *spec)
 	struct lth_diag diag = {0};
 	struct lth_job *job;
 	bool joined;
+	lth_jobs_leave_place(server->jobs, &request->place);
 	if (lth_jobs_submit(server->jobs, spec, &job, &joined, &diag) != LTH_OK) {
 		lth_deliver_refusal(request, &diag);
 		return;

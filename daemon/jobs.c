@@ -384,11 +384,31 @@ void lth_jobs_requeue(struct lth_jobs *jobs, struct lth_job *job)
 	lth_jobs_set_timer(jobs);
 }
 
-enum lth_code lth_jobs_would_take(struct lth_jobs *jobs, const struct lth_job_spec *spec, struct lth_diag *diag)
+enum lth_code lth_jobs_take_place(struct lth_jobs *jobs, const struct lth_job_spec *spec, struct lth_place *place,
+				  struct lth_diag *diag)
 {
 	if (in_flight(jobs, spec->key))
 		return LTH_OK;
-	return lth_jobs_admit(jobs, spec, lth_jobs_predict(jobs, spec), diag);
+	enum lth_code code = lth_jobs_admit(jobs, spec, lth_jobs_predict(jobs, spec), diag);
+	if (code != LTH_OK)
+		return code;
+	*place = (struct lth_place){.next = jobs->places, .taken = true};
+	memcpy(place->client, spec->client, sizeof(place->client));
+	jobs->places = place;
+	jobs->num_places++;
+	return LTH_OK;
+}
+
+void lth_jobs_leave_place(struct lth_jobs *jobs, struct lth_place *place)
+{
+	struct lth_place **link = &jobs->places;
+	if (!place->taken)
+		return;
+	while (*link != place)
+		link = &(*link)->next;
+	*link = place->next;
+	place->taken = false;
+	jobs->num_places--;
 }
 
 enum lth_code lth_jobs_submit(struct lth_jobs *jobs, struct lth_job_spec *spec, struct lth_job **out_job,

@@ -30,6 +30,13 @@ struct lth_waiter {
 	bool is_watcher; /* only looks on: does not keep the job alive */
 };
 
+/* For a job that is about to be submitted. */
+struct lth_place {
+	struct lth_place *next;
+	bool taken;
+	char client[64];
+};
+
 struct lth_job_event {
 	const char *name; /* static text */
 	char *data;       /* JSON */
@@ -82,9 +89,12 @@ void lth_jobs_on_stage(struct lth_jobs *jobs, struct lth_task *task, const char 
 void lth_jobs_on_outcome(struct lth_jobs *jobs, struct lth_task *task, struct lth_outcome *outcome);
 void lth_jobs_schedule(struct lth_jobs *jobs);
 
-/* What lth_jobs_submit would answer now: asked before the spec's inputs are stored, so that a refusal costs no disk. */
-LTH_MUST_CHECK enum lth_code lth_jobs_would_take(struct lth_jobs *jobs, const struct lth_job_spec *spec,
-						 struct lth_diag *diag);
+/* A place in the queue, taken before the spec's inputs are stored, so that a refusal costs no disk; or the refusal. A job
+ * in flight that will be joined needs none. */
+LTH_MUST_CHECK enum lth_code lth_jobs_take_place(struct lth_jobs *jobs, const struct lth_job_spec *spec,
+						 struct lth_place *place, struct lth_diag *diag);
+/* Before lth_jobs_submit, and when it does not come to that. Accepts one that was not taken. */
+void lth_jobs_leave_place(struct lth_jobs *jobs, struct lth_place *place);
 /* Takes what the spec holds, also on failure. `*out_job` may be one in flight: `*out_joined`. Nobody waits yet: follow with
  * lth_jobs_wait or set handle_given. */
 LTH_MUST_CHECK enum lth_code lth_jobs_submit(struct lth_jobs *jobs, struct lth_job_spec *spec, struct lth_job **out_job,

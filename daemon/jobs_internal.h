@@ -16,7 +16,8 @@ struct lth_jobs {
 	const struct lth_log *log;
 	struct lth_pool *pool;
 	struct lth_job *oldest, *newest;
-	unsigned num_jobs, queued, running;
+	unsigned num_jobs, queued, running, num_places;
+	struct lth_place *places;
 	uint64_t running_bytes; /* predicted */
 	uint64_t mean_job_ns;   /* moving average, for Retry-After */
 	uv_timer_t timer;       /* the earliest deadline */

@@ -477,6 +477,7 @@ void lth_http_completed(void *context, struct MHD_Connection *connection, void *
 		return;
 	*state = NULL;
 	lth_jobs_leave(server->jobs, &request->waiter);
+	lth_jobs_leave_place(server->jobs, &request->place);
 	lth_request_stop_timer(request);
 	stop_watching(request);
 	lth_metrics_answer(&server->metrics, request->route_number, request->status);

@@ -257,7 +257,7 @@ static void look_up(struct lth_request *request, struct compile *compile)
 	}
 	if (!find_blobs(request, compile))
 		return;
-	if (lth_jobs_would_take(server->jobs, spec, &compile->diag) != LTH_OK) {
+	if (lth_jobs_take_place(server->jobs, spec, &request->place, &compile->diag) != LTH_OK) {
 		lth_deliver_refusal(request, &compile->diag);
 		return;
 	}

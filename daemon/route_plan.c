@@ -90,7 +90,7 @@ static void submit(struct lth_request *request, enum lth_job_kind kind)
 	spec.payload_bytes = request->spool.size;
 	lth_request_client(request, spec.client, sizeof(spec.client));
 	lth_request_trace(request, spec.trace, sizeof(spec.trace));
-	if (lth_jobs_would_take(request->server->jobs, &spec, &diag) != LTH_OK) {
+	if (lth_jobs_take_place(request->server->jobs, &spec, &request->place, &diag) != LTH_OK) {
 		lth_deliver_refusal(request, &diag);
 		json_decref(spec.options);
 		return;

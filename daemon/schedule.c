@@ -48,14 +48,18 @@ enum lth_code lth_jobs_admit(struct lth_jobs *jobs, const struct lth_job_spec *s
 				     (unsigned long long)predicted,
 				     (unsigned long long)jobs->config->memory_budget_bytes);
 	}
-	if (jobs->queued >= jobs->config->queue_limit) {
+	unsigned idle, waiting = jobs->queued + jobs->num_places;
+	lth_pool_count(jobs->pool, &idle, NULL);
+	if (waiting >= jobs->config->queue_limit + idle) {
 		jobs->metrics->values[LTH_METRIC_JOBS_REFUSED]++;
 		return lth_diag_fail(diag, LTH_BUSY, "queue", NULL, "try again after the time in Retry-After",
-				     "%u jobs that wait, as many as are allowed", jobs->queued);
+				     "%u jobs that wait, as many as are allowed", waiting);
 	}
 	uint64_t most = jobs->config->client_jobs, own = 0;
 	for (const struct lth_job *job = jobs->oldest; most && job; job = job->next)
 		own += !lth_job_ended(job) && strcmp(job->spec.client, spec->client) == 0;
+	for (const struct lth_place *place = jobs->places; most && place; place = place->next)
+		own += strcmp(place->client, spec->client) == 0;
 	if (most && own >= most) {
 		jobs->metrics->values[LTH_METRIC_JOBS_REFUSED]++;
 		return lth_diag_fail(diag, LTH_QUOTA, spec->client, NULL, "wait for some of them to end",

@@ -84,6 +84,7 @@ struct lth_request {
 	struct MHD_Response *response;
 	unsigned status;
 	struct lth_waiter waiter;
+	struct lth_place place; /* while the job's inputs are stored */
 	struct lth_reply_later {
 		bool waits;                   /* for a blob to be verified: headers are kept for the reply then */
 		char digest[LTH_DIGEST_TEXT]; /* of the blob */
