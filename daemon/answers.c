@@ -1,6 +1,7 @@
 /* Finished results. See answers.h. */
 #include "daemon/answers.h"
 #include "runtime/base/buf.h"
+#include "runtime/base/io.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -141,6 +142,8 @@ struct lth_answer *lth_answer_share(struct lth_answer *answer)
 void lth_answer_release(struct lth_answer **answer)
 {
 	if (*answer && --(*answer)->references == 0) {
+		if ((*answer)->reply)
+			(*answer)->free_reply((*answer)->reply);
 		free((*answer)->document);
 		free((*answer)->artifacts);
 		free((*answer)->server_timing);
@@ -210,6 +213,7 @@ void lth_answers_keep(struct lth_answers *answers, const char *key, struct lth_a
 	strcpy(answers->slots[victim].key, key);
 	answers->slots[victim].answer = lth_answer_share(answer);
 	answers->slots[victim].used = ++answers->clock;
+	answers->slots[victim].checked_ns = 0;
 	answers->bytes += answer->size;
 }
 
@@ -219,7 +223,7 @@ void lth_answers_clear(struct lth_answers *answers)
 		forget(answers, slot);
 }
 
-static struct lth_answer *load(const struct lth_store *store, const char *digest)
+static struct lth_answer *load(struct lth_store *store, const char *digest)
 {
 	struct lth_diag diag = {0};
 	char *text;
@@ -229,14 +233,25 @@ static struct lth_answer *load(const struct lth_store *store, const char *digest
 	return lth_answer_create(text, size, digest);
 }
 
-struct lth_answer *lth_answers_find(struct lth_answers *answers, const struct lth_store *store, const char *key)
+static bool still_complete(struct lth_answers *answers, size_t slot, struct lth_store *store)
+{
+	static const uint64_t FRESH_NS = 1000000000;
+	uint64_t now = lth_now_ns(), removed = atomic_load(&store->removed);
+	if (answers->slots[slot].removed == removed && now - answers->slots[slot].checked_ns < FRESH_NS)
+		return true;
+	answers->slots[slot].checked_ns = now;
+	answers->slots[slot].removed = removed;
+	return lth_answer_complete(answers->slots[slot].answer, store);
+}
+
+struct lth_answer *lth_answers_find(struct lth_answers *answers, struct lth_store *store, const char *key)
 {
 	char folder[16], name[LTH_DIGEST_TEXT];
 	size_t first = first_slot(key);
 	for (size_t slot = first; slot < first + WAYS; slot++) {
 		if (!answers->slots[slot].answer || strcmp(answers->slots[slot].key, key) != 0)
 			continue;
-		if (!lth_answer_complete(answers->slots[slot].answer, store)) {
+		if (!still_complete(answers, slot, store)) {
 			forget(answers, slot);
 			return NULL;
 		}
@@ -255,7 +270,7 @@ struct lth_answer *lth_answers_find(struct lth_answers *answers, const struct lt
 	return answer;
 }
 
-struct lth_answer *lth_answers_plan(const struct lth_store *store, const char *digest)
+struct lth_answer *lth_answers_plan(struct lth_store *store, const char *digest)
 {
 	struct lth_diag diag = {0};
 	char *text;
@@ -265,7 +280,7 @@ struct lth_answer *lth_answers_plan(const struct lth_store *store, const char *d
 	return lth_answer_plain(text, size);
 }
 
-struct lth_answer *lth_answers_by_id(const struct lth_store *store, const char *id)
+struct lth_answer *lth_answers_by_id(struct lth_store *store, const char *id)
 {
 	char digest[LTH_DIGEST_TEXT + 1];
 	snprintf(digest, sizeof(digest), "sha256:%s", id);

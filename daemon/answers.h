@@ -24,6 +24,9 @@ struct lth_answer {
 	char *summary;       /* for people */
 	bool cacheable;
 	uint64_t peak_bytes; /* compile.peak_rss_bytes, 0 when not told */
+	/* The whole reply to a hit, made when it is first wanted, and how to free it: the HTTP layer's. */
+	void *reply;
+	void (*free_reply)(void *reply);
 };
 
 /* Takes `document` (malloc'ed). NULL when it is not a result document or memory is out. */
@@ -43,18 +46,20 @@ struct lth_answers {
 		char key[LTH_DIGEST_TEXT];
 		struct lth_answer *answer;
 		uint64_t used;
+		uint64_t checked_ns, removed; /* when its blobs were last seen, and the store's count of removals then */
 	} slots[LTH_ANSWERS_SLOTS]; /* four-way associative by the key's first bytes */
 	uint64_t clock;
 	size_t bytes;
 };
 
-/* From memory or from the store; NULL when there is none or a blob of it is missing. The caller releases it. */
-struct lth_answer *lth_answers_find(struct lth_answers *answers, const struct lth_store *store, const char *key);
+/* From memory or from the store; NULL when there is none or a blob of it is missing: the blobs of an answer in memory are
+ * looked for when the store has removed any, and else once a second, should someone else have. The caller releases it. */
+struct lth_answer *lth_answers_find(struct lth_answers *answers, struct lth_store *store, const char *key);
 void lth_answers_keep(struct lth_answers *answers, const char *key, struct lth_answer *answer);
 void lth_answers_clear(struct lth_answers *answers);
 /* A stored plan. The caller releases it. */
-struct lth_answer *lth_answers_plan(const struct lth_store *store, const char *digest);
+struct lth_answer *lth_answers_plan(struct lth_store *store, const char *digest);
 /* The stored result with this hex id; NULL when there is none. The caller releases it. */
-struct lth_answer *lth_answers_by_id(const struct lth_store *store, const char *id);
+struct lth_answer *lth_answers_by_id(struct lth_store *store, const char *id);
 
 #endif

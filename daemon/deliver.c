@@ -41,12 +41,15 @@ void lth_deliver_timeline(struct lth_request *request, const struct lth_answer *
 	lth_reply_problem(request, &diag, NULL);
 }
 
-void lth_deliver_answer(struct lth_request *request, const struct lth_answer *answer, const char *cache)
+void lth_deliver_answer(struct lth_request *request, struct lth_answer *answer, const char *cache)
 {
 	enum lth_media media = lth_accept(lth_request_header(request, "Accept"));
 	size_t size;
 	if (!answer->digest[0])
 		media = LTH_MEDIA_JSON; /* a plan has no other form */
+	bool is_hit = media == LTH_MEDIA_JSON && answer->digest[0] && strcmp(cache, "hit") == 0;
+	if (is_hit && lth_reply_kept(request, answer))
+		return;
 	if (media == LTH_MEDIA_BYTES) {
 		deliver_artifact(request, answer);
 	} else if (media == LTH_MEDIA_TEXT) {
@@ -59,6 +62,8 @@ void lth_deliver_answer(struct lth_request *request, const struct lth_answer *an
 	lth_reply_header(request, "Vary", "Accept");
 	if (answer->digest[0])
 		lth_reply_header(request, "Lathe-Cache", cache);
+	if (is_hit)
+		lth_reply_keep(request, answer);
 }
 
 static void deliver_failure(struct lth_request *request, const struct lth_job *job)

@@ -2,7 +2,7 @@
  * is its modification time, which reading and every cache hit renew. What a job in flight needs is held by the caller's
  * list; what is young stays too, since a client may be about to name it; a reply under way keeps its open file. See
  * store.h. */
-#include "daemon/store.h"
+#include "daemon/store_files.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -96,7 +96,8 @@ unsigned lth_store_evict(struct lth_store *store, uint64_t budget_bytes, unsigne
 	for (size_t i = 0; i < files.count; i++) {
 		const struct file *file = &files.list[i];
 		bool young = now.tv_sec - file->used.tv_sec < (time_t)grace_s;
-		if (left > budget_bytes && !young && !is_held_file(file, is_held, context) && unlink(file->path) == 0) {
+		if (left > budget_bytes && !young && !is_held_file(file, is_held, context) &&
+		    lth_store_remove_blob(store, file->path)) {
 			left -= file->size;
 			gone++;
 		}

@@ -30,6 +30,7 @@ noinst_LIBRARIES += %D%/libdaemon.a
 	%D%/run.c \
 	%D%/schedule.c \
 	%D%/server.c %D%/server.h \
+	%D%/shortcut.c %D%/shortcut.h \
 	%D%/spool.c \
 	%D%/store.c %D%/store.h %D%/store_files.h \
 	%D%/systemd.c %D%/systemd.h \

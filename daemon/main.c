@@ -2,9 +2,12 @@
 #include <config.h>
 #include "daemon/server.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,6 +16,25 @@ static int fail(const struct lth_diag *diag)
 	char line[4096];
 	fprintf(stderr, "lathed: %s\n", lth_diag_line(diag, line, sizeof(line)));
 	return lth_code_exit(diag->code);
+}
+
+/* The loop runs for microseconds and often, its workers for seconds: with a short slice the kernel (from 6.12 on) lets it
+ * run soon after it wakes, without giving it more of the CPU in all. Threads and children get the usual slice. An older
+ * kernel takes no notice. See sched_setattr(2): the first version of its structure. */
+static void ask_for_short_slices(void)
+{
+	static const uint64_t SLICE_NS = 200000, RESET_ON_FORK = 1;
+	struct {
+		uint32_t size, policy;
+		uint64_t flags;
+		int32_t nice;
+		uint32_t priority;
+		uint64_t runtime, deadline, period;
+	} attributes = {.size = sizeof(attributes), .flags = RESET_ON_FORK, .runtime = SLICE_NS};
+	errno = 0;
+	attributes.nice = getpriority(PRIO_PROCESS, 0);
+	if (errno == 0 && syscall(SYS_sched_setattr, 0, &attributes, 0) != 0)
+		errno = 0; /* as before, then */
 }
 
 static int serve(struct lth_server *server)
@@ -54,6 +76,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	signal(SIGPIPE, SIG_IGN);
+	ask_for_short_slices();
 	json_object_seed((size_t)time(NULL) ^ (size_t)getpid()); /* before threads */
 	return serve(&server);
 }

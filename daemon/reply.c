@@ -3,15 +3,24 @@
 #include "daemon/problem.h"
 #include "daemon/server.h"
 
+#include <assert.h>
 #include <microhttpd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+void lth_reply_drop(struct lth_request *request)
+{
+	if (request->answer)
+		lth_answer_release(&request->answer);
+	else if (request->response)
+		MHD_destroy_response(request->response);
+	request->response = NULL;
+}
+
 static void set(struct lth_request *request, unsigned status, const char *type, struct MHD_Response *response)
 {
-	if (request->response)
-		MHD_destroy_response(request->response);
+	lth_reply_drop(request);
 	request->response = response;
 	request->status = status;
 	if (response && type)
@@ -80,8 +89,33 @@ void lth_reply_header(struct lth_request *request, const char *name, const char 
 	if (request->later.waits) {
 		lth_buf_append(&request->later.headers, name, strlen(name) + 1);
 		lth_buf_append(&request->later.headers, value, strlen(value) + 1);
-	} else if (request->response)
+	} else if (request->response) {
+		assert(!request->answer); /* others are being sent the same response */
 		MHD_add_response_header(request->response, name, value);
+	}
+}
+
+static void free_response(void *response)
+{
+	MHD_destroy_response(response);
+}
+
+void lth_reply_keep(struct lth_request *request, struct lth_answer *answer)
+{
+	if (!request->response || request->status != 200 || answer->reply)
+		return;
+	answer->reply = request->response;
+	answer->free_reply = free_response;
+	request->answer = lth_answer_share(answer);
+}
+
+bool lth_reply_kept(struct lth_request *request, struct lth_answer *answer)
+{
+	if (!answer->reply)
+		return false;
+	set(request, 200, NULL, answer->reply);
+	request->answer = lth_answer_share(answer);
+	return true;
 }
 
 static ssize_t on_read(void *context, uint64_t position, char *buffer, size_t size)

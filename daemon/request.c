@@ -404,8 +404,7 @@ static enum MHD_Result send_reply(struct lth_request *request)
 	if (!request->response)
 		return MHD_NO;
 	enum MHD_Result result = MHD_queue_response(request->connection, request->status, request->response);
-	MHD_destroy_response(request->response);
-	request->response = NULL;
+	lth_reply_drop(request);
 	return result;
 }
 
@@ -487,8 +486,7 @@ void lth_http_completed(void *context, struct MHD_Connection *connection, void *
 		request->socket->request = NULL;
 		request->socket->quiet_since_ns = lth_now_ns();
 	}
-	if (request->response)
-		MHD_destroy_response(request->response);
+	lth_reply_drop(request);
 	if (request->state)
 		request->free_state(request->state);
 	if (!request->dispatched && request->route && request->route->body == LTH_BODY_BLOB &&

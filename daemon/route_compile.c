@@ -234,19 +234,75 @@ static uint64_t timeout_of(const struct lth_request *request, const json_t *opti
 	return asked > 0 && (uint64_t)asked < most ? (uint64_t)asked : most;
 }
 
+/* True with the reply set, when the cache has the answer and may be asked. */
+static bool reply_hit(struct lth_request *request, const char *key)
+{
+	struct lth_server *server = request->server;
+	struct lth_answer *answer = lth_request_wants_no_cache(request)
+					    ? NULL
+					    : lth_answers_find(&server->answers, &server->store, key);
+	if (!answer)
+		return false;
+	server->metrics.values[LTH_METRIC_CACHE_HITS]++;
+	lth_deliver_answer(request, answer, "hit");
+	lth_answer_release(&answer);
+	return true;
+}
+
+/* --- a request that came before: its key is known without looking at the options */
+struct gather {
+	struct lth_shortcut *shortcut;
+	bool fits;
+};
+
+static bool gather(void *context, const char *name, const char *value)
+{
+	struct gather *into = context;
+	const char *const words[] = {name, value};
+	for (int i = 0; i < 2 && into->fits; i++) {
+		size_t size = strlen(words[i]) + 1, left = LTH_SHORTCUT_ARGUMENTS - into->shortcut->size;
+		into->fits = size <= left;
+		if (into->fits)
+			memcpy(into->shortcut->arguments + into->shortcut->size, words[i], size);
+		into->shortcut->size += into->fits ? size : 0;
+	}
+	return into->fits;
+}
+
+/* False where there is none: for JSON bodies, and more arguments than fit. */
+static bool shortcut_of(struct lth_request *request, const struct compile *compile, struct lth_shortcut *out)
+{
+	struct gather into = {out, compile->has_raw};
+	out->size = 0;
+	memcpy(out->model, compile->spec.model, sizeof(out->model));
+	if (into.fits)
+		lth_request_arguments(request, gather, &into);
+	return into.fits;
+}
+
+static bool hit_by_shortcut(struct lth_request *request, struct compile *compile)
+{
+	struct lth_shortcut asked;
+	if (!shortcut_of(request, compile, &asked))
+		return false;
+	const char *key = lth_shortcut_find(&request->server->shortcuts, &asked);
+	return key && reply_hit(request, key);
+}
+
+static void keep_shortcut(struct lth_request *request, const struct compile *compile)
+{
+	struct lth_shortcut asked;
+	if (shortcut_of(request, compile, &asked))
+		lth_shortcut_keep(&request->server->shortcuts, &asked, compile->spec.key);
+}
+
 static void look_up(struct lth_request *request, struct compile *compile)
 {
 	struct lth_server *server = request->server;
 	struct lth_job_spec *spec = &compile->spec;
-	struct lth_answer *answer = NULL;
-	if (!lth_request_wants_no_cache(request))
-		answer = lth_answers_find(&server->answers, &server->store, spec->key);
-	server->metrics.values[answer ? LTH_METRIC_CACHE_HITS : LTH_METRIC_CACHE_MISSES]++;
-	if (answer) {
-		lth_deliver_answer(request, answer, "hit");
-		lth_answer_release(&answer);
+	if (reply_hit(request, spec->key))
 		return;
-	}
+	server->metrics.values[LTH_METRIC_CACHE_MISSES]++;
 	json_t *quarantined = lth_request_wants_no_cache(request)
 				      ? NULL
 				      : lth_quarantine_find(&server->store, spec->key, &compile->diag);
@@ -285,6 +341,8 @@ void lth_route_compile(struct lth_request *request)
 	compile->spec.payload_fd = -1;
 	enum lth_code code = request->body_is_json ? read_json(request, compile) : read_raw(request, compile);
 	lth_buf_free(&request->text);
+	if (code == LTH_OK && hit_by_shortcut(request, compile))
+		return;
 	if (code == LTH_OK)
 		code = read_options(request, compile);
 	if (code == LTH_OK)
@@ -294,6 +352,7 @@ void lth_route_compile(struct lth_request *request)
 		lth_reply_problem(request, &compile->diag, NULL);
 		return;
 	}
+	keep_shortcut(request, compile);
 	compile->spec.timeout_ms = timeout_of(request, compile->spec.options);
 	lth_request_client(request, compile->spec.client, sizeof(compile->spec.client));
 	lth_request_trace(request, compile->spec.trace, sizeof(compile->spec.trace));

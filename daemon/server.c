@@ -85,6 +85,7 @@ static bool on_description(void *context, const char *text, size_t size)
 	if (lth_description_load(&server->description, text, size, &diag) == LTH_OK) {
 		lth_log_event(&server->log, LTH_LOG_INFO, NULL, "description", "build", server->description.build,
 			      NULL);
+		lth_shortcut_clear(&server->shortcuts);
 		server->description_is_new = true; /* whoever waits for it is woken when the worker is ready */
 		return true;
 	}

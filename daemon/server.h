@@ -11,6 +11,7 @@
 #include "daemon/jobs.h"
 #include "daemon/metrics.h"
 #include "daemon/pool.h"
+#include "daemon/shortcut.h"
 #include "daemon/store.h"
 #include "runtime/base/buf.h"
 #include "runtime/base/log.h"
@@ -45,6 +46,7 @@ struct lth_server {
 	struct lth_metrics metrics;
 	struct lth_store store;
 	struct lth_answers answers;
+	struct lth_shortcuts shortcuts;
 	struct lth_description description;
 	struct lth_tokens tokens;
 	struct lth_pool *pool;
@@ -82,6 +84,7 @@ struct lth_request {
 	struct lth_buf text;    /* a JSON body */
 	struct lth_diag diag;   /* the first thing that went wrong with the body */
 	struct MHD_Response *response;
+	struct lth_answer *answer; /* whose kept reply the response is; else NULL: it is the request's own */
 	unsigned status;
 	struct lth_waiter waiter;
 	struct lth_place place; /* while the job's inputs are stored */
@@ -154,6 +157,12 @@ void lth_reply_fd(struct lth_request *request, unsigned status, const char *type
 void lth_reply_json(struct lth_request *request, unsigned status, json_t *document); /* takes */
 void lth_reply_problem(struct lth_request *request, const struct lth_diag *diag, const json_t *extra);
 void lth_reply_header(struct lth_request *request, const char *name, const char *value);
+/* The reply that has just been set becomes the answer's, for lth_reply_kept; no header can be added any more. */
+void lth_reply_keep(struct lth_request *request, struct lth_answer *answer);
+/* The answer's kept reply; false when it has none. */
+bool lth_reply_kept(struct lth_request *request, struct lth_answer *answer);
+/* Lets go of the response, sent or not. */
+void lth_reply_drop(struct lth_request *request);
 /* A reply without end whose bytes `read` gives: how many it wrote, 0 for none yet (the request is suspended until
  * lth_request_resume), -1 for the end. */
 void lth_reply_stream(struct lth_request *request, const char *type,
@@ -175,7 +184,7 @@ const char *lth_routes_name(unsigned number);
 #undef LTH_ROUTE
 
 /* --- deliver.c: what jobs end with, as replies */
-void lth_deliver_answer(struct lth_request *request, const struct lth_answer *answer, const char *cache);
+void lth_deliver_answer(struct lth_request *request, struct lth_answer *answer, const char *cache);
 void lth_deliver_job(struct lth_request *request, struct lth_job *job); /* an ended one */
 void lth_deliver_timeline(struct lth_request *request, const struct lth_answer *answer);
 json_t *lth_job_json(const struct lth_job *job);

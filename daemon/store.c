@@ -132,6 +132,13 @@ void lth_store_note_verified(struct lth_store *store, const char *digest)
 	atomic_store_explicit(&store->verified[slot], digest_bits(digest, 16), memory_order_relaxed);
 }
 
+bool lth_store_remove_blob(struct lth_store *store, const char *path)
+{
+	bool gone = unlink(path) == 0;
+	atomic_fetch_add(&store->removed, gone);
+	return gone;
+}
+
 static int temporary_file(struct lth_store *store, char **out_path)
 {
 	char *path;
@@ -494,7 +501,7 @@ enum lth_code lth_store_verify(struct lth_store *store, const char *digest, stru
 		code = lth_store_failed(diag, digest, "cannot read");
 	} else if (strcmp(actual, digest) != 0) {
 		char *path = lth_store_blob_path(store, digest);
-		if (path && unlink(path) == 0)
+		if (path && lth_store_remove_blob(store, path))
 			atomic_fetch_sub(&store->bytes, size);
 		free(path);
 		code = lth_diag_fail(diag, LTH_NOT_FOUND, digest, NULL, "send the request that made it again",
@@ -523,7 +530,7 @@ int lth_store_open_blob(const struct lth_store *store, const char *digest, uint6
 	return fd;
 }
 
-enum lth_code lth_store_read(const struct lth_store *store, const char *digest, size_t limit, char **out_data,
+enum lth_code lth_store_read(struct lth_store *store, const char *digest, size_t limit, char **out_data,
 			     size_t *out_size, struct lth_diag *diag)
 {
 	char *data, actual[LTH_DIGEST_TEXT], *path = lth_digest_valid(digest) ? lth_store_blob_path(store, digest) : NULL;
@@ -537,7 +544,7 @@ enum lth_code lth_store_read(const struct lth_store *store, const char *digest, 
 			*out_data = data;
 			*out_size = size;
 		} else {
-			unlink(path); /* damaged on disk: a hit no more */
+			(void)lth_store_remove_blob(store, path); /* damaged on disk: a hit no more */
 			free(data);
 			code = lth_diag_fail(diag, LTH_IO_ERROR, digest, NULL, NULL, "a blob whose bytes were damaged");
 		}

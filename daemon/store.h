@@ -23,6 +23,7 @@ struct lth_store {
 	int lock_fd; /* held while the store is open: two daemons in one folder would undo each other's work */
 	atomic_uint_fast64_t bytes;  /* of blobs and kernels */
 	atomic_uint_fast64_t serial; /* of temporary names */
+	atomic_uint_fast64_t removed; /* blobs, since the store was opened: who has seen one there asks again when it grows */
 	/* Blobs whose bytes have been hashed since the store was opened, as 64 bits of their digests: the others are
 	 * verified before their first reply. A blob that lost its slot to another is verified once more. */
 	atomic_uint_fast64_t verified[LTH_VERIFIED_SLOTS];
@@ -94,7 +95,7 @@ bool lth_store_use(const struct lth_store *store, const char *digest);
 /* A second name for a blob (or a copy of nothing, when it has gone): for a reproducer that eviction must not take. */
 void lth_store_link_blob(const struct lth_store *store, const char *digest, const char *path);
 /* Reads a whole blob of at most `limit` bytes and verifies its digest; the caller frees. */
-LTH_MUST_CHECK enum lth_code lth_store_read(const struct lth_store *store, const char *digest, size_t limit,
+LTH_MUST_CHECK enum lth_code lth_store_read(struct lth_store *store, const char *digest, size_t limit,
 					    char **out_data, size_t *out_size, struct lth_diag *diag);
 
 /* --- small files by checked name: action entries, spooled jobs */

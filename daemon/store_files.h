@@ -14,6 +14,8 @@ LTH_MUST_CHECK enum lth_code lth_store_settle(int fd, const char *temporary, con
 bool lth_store_copy(int from, uint64_t offset, int to, uint64_t to_offset, uint64_t size);
 /* The digest of a whole file; false with errno. */
 bool lth_store_digest_file(int fd, char out_digest[LTH_DIGEST_TEXT]);
+/* Every removal of a blob, so that caches of what is there hear of it. True when it was there. */
+bool lth_store_remove_blob(struct lth_store *store, const char *path);
 void lth_store_note_verified(struct lth_store *store, const char *digest);
 
 #endif
