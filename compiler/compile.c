@@ -60,6 +60,8 @@ static enum lth_code import(struct lth_variant *build)
 	if (code == LTH_OK)
 		code = lth_infer_graph(build->graph, build->diag);
 	if (code == LTH_OK)
+		lth_graph_settle_hints(build->graph);
+	if (code == LTH_OK)
 		build->model_nodes = lth_graph_live_nodes(build->graph);
 	return code;
 }

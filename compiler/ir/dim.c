@@ -417,6 +417,12 @@ bool lth_dim_depends_on_data(const struct lth_dims *dims, lth_dim a)
 	return a != LTH_DIM_NONE && dims->nodes[a].from_data;
 }
 
+void lth_dims_settle_hint(struct lth_dims *dims, uint32_t number, int64_t hint)
+{
+	dims->symbols[number].hint = hint;
+	dims->symbols[number].settled = true;
+}
+
 void lth_dim_tighten(struct lth_dims *dims, lth_dim symbol, lth_dim bound, int64_t max)
 {
 	for (uint32_t i = 0; bound != LTH_DIM_NONE && i < dims->num_symbols; i++) {

@@ -30,6 +30,7 @@ struct lth_dim_symbol {
 	int64_t min, max; /* inclusive; INT64_MAX: unbounded */
 	int64_t multiple; /* >= 1 */
 	int64_t hint;
+	bool settled; /* nobody gave the hint: it is the least that leaves the model its shapes (graph_hints.c) */
 	bool from_data;
 	const char *node; /* of data symbols: the node that binds it, for messages */
 	lth_dim bound;    /* of data symbols: upper bound over the inputs' symbols, or LTH_DIM_NONE */
@@ -43,6 +44,8 @@ lth_dim lth_dim_const(struct lth_dims *dims, int64_t value);
 lth_dim lth_dim_symbol(struct lth_dims *dims, const struct lth_dim_symbol *symbol);
 /* Gives a data symbol that has no bound one. What is known of expressions made before stays as wide as it was. */
 void lth_dim_tighten(struct lth_dims *dims, lth_dim symbol, lth_dim bound, int64_t max);
+/* Moves a symbol's hint to a value of its range. */
+void lth_dims_settle_hint(struct lth_dims *dims, uint32_t number, int64_t hint);
 /* The symbol with this name or LTH_DIM_NONE. */
 lth_dim lth_dim_find_symbol(const struct lth_dims *dims, const char *name);
 uint32_t lth_dims_num_symbols(const struct lth_dims *dims);

@@ -121,15 +121,15 @@ bool lth_dim_eval(const struct lth_dims *dims, lth_dim a, const int64_t *symbols
 
 enum point { AT_HINT, AT_TOP, AT_LIKELY };
 
-/* A hint that says more than the least value is believed; else a middling extent within the range. */
+/* A given hint that says more than the least value is believed; else a middling extent within the range. */
 static int64_t likely_value(const struct lth_dim_symbol *symbol)
 {
 	enum { MIDDLING = 64 };
 	int64_t multiple = symbol->multiple > 0 ? symbol->multiple : 1;
 	int64_t value = (MIDDLING + multiple - 1) / multiple * multiple;
-	if (symbol->hint > symbol->min)
+	if (symbol->hint > symbol->min && !symbol->settled)
 		return symbol->hint;
-	value = value < symbol->min ? symbol->min : value;
+	value = value < symbol->hint ? symbol->hint : value;
 	return value > symbol->max ? symbol->max : value;
 }
 

@@ -12,6 +12,7 @@ noinst_LIBRARIES += %D%/libir.a
 	%D%/dim_text.c \
 	%D%/graph.c %D%/graph.h %D%/graph_internal.h \
 	%D%/graph_const.c \
+	%D%/graph_hints.c \
 	%D%/graph_print.c \
 	%D%/graph_query.c \
 	%D%/text.c %D%/text.h \

@@ -64,19 +64,9 @@ enum lth_code lth_symbol_check(const struct lth_symbol *symbol, int64_t value, e
 	else
 		snprintf(expected, sizeof(expected), "%.100s in [%lld, %s]", symbol->name, (long long)symbol->min,
 			 max[0] ? max : "inf");
-	return lth_diag_fail(diag, code, place, expected, NULL, "%lld", (long long)value);
-}
-
-static bool relation_holds(enum lth_relation relation, int64_t a, int64_t b)
-{
-	switch (relation) {
-	case LTH_REL_EQ:
-		return a == b;
-	case LTH_REL_LE:
-		return a <= b;
-	default:
-		return a == 0 ? b == 0 : a == -1 || b % a == 0;
-	}
+	return lth_diag_fail(diag, code, place, expected,
+			     symbol->source == LTH_SOURCE_INPUT ? "a compile chooses the range (dims)" : NULL, "%lld",
+			     (long long)value);
 }
 
 enum lth_code lth_guard_check(const struct lth_instr *instr, uint32_t position, const int64_t *values,
@@ -84,7 +74,7 @@ enum lth_code lth_guard_check(const struct lth_instr *instr, uint32_t position, 
 {
 	static const char *const words[LTH_NUM_RELATIONS] = {"equal to", "at most", "a divisor of"};
 	int64_t a = values[instr->ints[0]], b = values[instr->ints[1]];
-	if (relation_holds(instr->relation, a, b))
+	if (lth_relation_holds(instr->relation, a, b))
 		return LTH_OK;
 	char place[300], expected[64];
 	if (instr->node)

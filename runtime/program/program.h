@@ -208,6 +208,8 @@ const char *lth_instr_text(enum lth_instr_op op);
 
 /* One operator on evaluated operands; false on overflow, division by zero, or a real without an integer. */
 bool lth_expr_apply(enum lth_expr_op op, int64_t a, int64_t b, int64_t *out_value);
+/* 0 divides 0 only. */
+bool lth_relation_holds(enum lth_relation relation, int64_t a, int64_t b);
 
 /* Evaluates all expressions for given symbol values into `out_values` (num_exprs; reals as bits of a double). A symbol
  * whose entry in `known` is false, and what depends on it, is skipped: out_defined[i] says which were evaluated. NULL

@@ -119,6 +119,18 @@ bool lth_expr_apply(enum lth_expr_op op, int64_t a, int64_t b, int64_t *out_valu
 	}
 }
 
+bool lth_relation_holds(enum lth_relation relation, int64_t a, int64_t b)
+{
+	switch (relation) {
+	case LTH_REL_EQ:
+		return a == b;
+	case LTH_REL_LE:
+		return a <= b;
+	default:
+		return a == 0 ? b == 0 : a == -1 || b % a == 0;
+	}
+}
+
 static enum lth_code eval_error(const struct lth_program *program, uint32_t id, int64_t a, int64_t b,
 				struct lth_diag *diag)
 {

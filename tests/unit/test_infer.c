@@ -327,6 +327,49 @@ START_TEST(rows)
 }
 END_TEST
 
+/* ---- hints ---- */
+
+#define SHAPE " : f32[1, 1, h, w]\n"
+#define POOL(to, from, kernel, stride) "%" to " = MaxPool(%" from ") {kernel_shape: " kernel ", strides: " stride "}" SHAPE
+#define HALVE(to, from) POOL(to, from, "[2, 2]", "[2, 2]")
+
+/* Symbols and nodes, and the hints that nobody gave. */
+static const struct {
+	const char *symbols, *nodes;
+	int64_t h, w;
+} hints[] = {
+	/* The least values do. */
+	{"symbol h in [1, *] hint 1\nsymbol w in [1, *] hint 1\n", "%y = Relu(%x)" SHAPE, 1, 1},
+	/* Two halvings need 4 of each, ... */
+	{"symbol h in [1, *] hint 1\nsymbol w in [1, *] hint 1\n", HALVE("a", "x") HALVE("y", "a"), 4, 4},
+	/* ... of an axis that is halved; the other keeps its least value. */
+	{"symbol h in [1, *] hint 1\nsymbol w in [1, *] hint 1\n",
+	 POOL("y", "x", "[1, 5]", "[1, 1]"), 1, 5},
+	/* A given hint stays, */
+	{"symbol h in [1, *] hint 1\nsymbol w in [1, *] hint 320\n", HALVE("y", "x"), 2, 320},
+	/* multiples are kept, */
+	{"symbol h in [3, *] hint 3 multiple 3\nsymbol w in [1, *] hint 1\n",
+	 POOL("y", "x", "[4, 1]", "[1, 1]"), 6, 1},
+	/* and where no other value helps, nothing moves. */
+	{"symbol h in [1, *] hint 2\nsymbol w in [1, *] hint 1\n", POOL("y", "x", "[9, 9]", "[1, 1]"), 2, 1},
+};
+
+START_TEST(hint)
+{
+	char text[2048];
+	struct subject subject;
+	snprintf(text, sizeof(text), "graph \"g\" opset 17\n%sinput %%x" SHAPE "%soutput %%y\n", hints[_i].symbols,
+		 hints[_i].nodes);
+	read_subject(text, strlen(text), &subject);
+	struct lth_dims *dims = subject.graph->dims;
+	ck_assert_msg(lth_infer_graph(subject.graph, &subject.diag) == LTH_OK, "%s", text_of(&subject));
+	lth_graph_settle_hints(subject.graph);
+	ck_assert_int_eq(lth_dims_symbol(dims, 0)->hint, hints[_i].h);
+	ck_assert_int_eq(lth_dims_symbol(dims, 1)->hint, hints[_i].w);
+	lth_arena_destroy(&subject.arena);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("infer");
@@ -335,6 +378,7 @@ int main(void)
 	tcase_add_test(tests, golden);
 	tcase_add_test(tests, symbols_agree_with_numbers);
 	tcase_add_loop_test(tests, refusal, 0, sizeof(refusals) / sizeof(*refusals));
+	tcase_add_loop_test(tests, hint, 0, sizeof(hints) / sizeof(*hints));
 	tcase_add_test(tests, rows);
 	suite_add_tcase(suite, tests);
 	SRunner *runner = srunner_create(suite);
