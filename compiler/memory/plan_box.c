@@ -1,5 +1,6 @@
 /* Orientations for a box of shapes. See plan_box.h. */
 #include "compiler/memory/plan_box.h"
+#include "runtime/base/checked.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,14 +29,13 @@ static void set_row(struct chooser *c, uint32_t row)
 /* The largest sum alive at one step, in the row that is set. Steps are instruction positions, so a table serves. */
 static int64_t live_bound(struct chooser *c, int64_t *change, int64_t num_steps)
 {
-	int64_t live = 0, most = 0;
+	int64_t live = 0, most = 0, largest = INT64_MAX / 2 / (int64_t)(c->box->count + 1);
 	memset(change, 0, (size_t)(num_steps + 1) * sizeof(*change));
 	for (size_t i = 0; i < c->box->count; i++) {
 		const struct lth_buffer *b = &c->box->buffers[i];
-		int64_t unit = b->alignment, size = b->size > 0 ? b->size : 1;
-		if (size > INT64_MAX / 2 / (int64_t)(c->box->count + 1))
+		int64_t size;
+		if (!lth_round_up_i64(b->size > 0 ? b->size : 1, b->alignment, &size) || size > largest)
 			return 0;
-		size = (size + unit - 1) / unit * unit;
 		change[b->lower] += size;
 		change[b->upper] -= size;
 	}

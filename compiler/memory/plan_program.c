@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sampled shapes, and sizes kept of all of them. */
-enum { MAX_SAMPLES = 96, MIN_SAMPLES = 8, MAX_SIZES = 1 << 17, GREEDY_SIZES = 1 << 14 };
+/* Sampled shapes, and sizes kept of all of them. The greedy strategies are for who wants to wait less: the samples
+ * are most of what they take. */
+enum { MAX_SAMPLES = 96, GREEDY_SAMPLES = 32, MIN_SAMPLES = 8, MAX_SIZES = 1 << 17 };
 
 struct planner {
 	struct lth_program *program;
@@ -51,10 +52,10 @@ static void find_storages(struct planner *p)
 /* Sizes at the sampled shapes. A corner may overflow where the hint does not: such a shape is left out. */
 static enum lth_code sample(struct planner *p)
 {
-	uint32_t rows = p->fixed ? 1 : MAX_SAMPLES;
-	uint32_t sizes = p->options->strategy == LTH_PLAN_EXACT ? MAX_SIZES : GREEDY_SIZES;
-	if ((size_t)rows * p->count > sizes)
-		rows = sizes / p->count > MIN_SAMPLES ? sizes / p->count : MIN_SAMPLES;
+	uint32_t rows = p->options->strategy == LTH_PLAN_EXACT ? MAX_SAMPLES : GREEDY_SAMPLES;
+	if ((size_t)rows * p->count > MAX_SIZES)
+		rows = MAX_SIZES / p->count > MIN_SAMPLES ? MAX_SIZES / p->count : MIN_SAMPLES;
+	rows = p->fixed ? 1 : rows;
 	p->sizes = calloc((size_t)rows * p->count + 1, sizeof(*p->sizes));
 	if (!p->sizes)
 		return no_memory(p->diag);

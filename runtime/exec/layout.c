@@ -3,16 +3,6 @@
 #include "runtime/base/checked.h"
 #include "runtime/exec/signature.h"
 
-/* Rounds up to a power of two. */
-static bool align_up(int64_t value, int64_t alignment, int64_t *out)
-{
-	int64_t raised;
-	if (!lth_add_i64(value, alignment - 1, &raised))
-		return false;
-	*out = raised & -alignment;
-	return true;
-}
-
 bool lth_orientation_place(const struct lth_program *program, const struct lth_orientation *o, const int64_t *values,
 			   int64_t *offsets, int64_t *out_arena_bytes)
 {
@@ -24,12 +14,12 @@ bool lth_orientation_place(const struct lth_program *program, const struct lth_o
 			uint32_t below = o->storages[o->below[e]];
 			int64_t below_size = values[program->storages[below].size], top;
 			/* An empty storage takes a unit, as it did in the plan. */
-			if (!lth_add_i64(offsets[below], below_size > 0 ? below_size : 1, &top) ||
-			    !align_up(top, s->alignment, &top))
+			if (!lth_add_i64(offsets[below], below_size > 0 ? below_size : 1, &top))
 				return false;
 			offset = top > offset ? top : offset;
 		}
-		if (!align_up(size > 0 ? size : 1, s->alignment, &end) || !lth_add_i64(offset, end, &end))
+		if (!lth_round_up_i64(offset, s->alignment, &offset) ||
+		    !lth_round_up_i64(size > 0 ? size : 1, s->alignment, &end) || !lth_add_i64(offset, end, &end))
 			return false;
 		offsets[o->storages[i]] = offset;
 		height = end > height ? end : height;

@@ -6,20 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rounds up to a power of two. */
-static bool align_up(int64_t value, int64_t alignment, int64_t *out)
-{
-	int64_t raised;
-	if (!lth_add_i64(value, alignment - 1, &raised))
-		return false;
-	*out = raised & -alignment;
-	return true;
-}
-
 /* What a storage takes in a plan: whole alignment units, at least one. */
 static bool taken(const struct lth_storage *storage, int64_t size, int64_t *out)
 {
-	return align_up(size > 0 ? size : 1, storage->alignment, out);
+	return lth_round_up_i64(size > 0 ? size : 1, storage->alignment, out);
 }
 
 bool lth_storage_planned(const struct lth_storage *storage)
@@ -84,7 +74,7 @@ static int64_t orientation_height(const struct lth_program *program, const struc
 			top = offsets[o->below[e]] + sizes[o->storages[o->below[e]]]; /* no overflow: it was checked */
 			offset = top > offset ? top : offset;
 		}
-		if (!align_up(offset, storage->alignment, &offsets[i]) ||
+		if (!lth_round_up_i64(offset, storage->alignment, &offsets[i]) ||
 		    !lth_add_i64(offsets[i], sizes[o->storages[i]], &top))
 			return -1;
 		height = top > height ? top : height;

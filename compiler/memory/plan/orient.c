@@ -250,38 +250,30 @@ static int64_t common_divisor(int64_t a, int64_t b)
 	return a;
 }
 
-/* Rounds up to a multiple of `unit`; false on overflow. */
-static bool round_up(int64_t value, int64_t unit, int64_t *out)
-{
-	int64_t rest = value % unit;
-	return lth_add_i64(value, rest ? unit - rest : 0, out);
-}
-
 bool lth_orient_evaluate(const struct lth_orient *orient, const struct lth_buffer *buffers, const int64_t *sizes,
 			 int64_t *offsets, int64_t *out_height)
 {
 	int64_t granule = 0, height = 0;
 	for (uint32_t i = 0; i < orient->count; i++)
-		granule = common_divisor(buffers[i].alignment, granule);
+		if (buffers[i].alignment != granule)
+			granule = common_divisor(buffers[i].alignment, granule);
 	for (uint32_t entry = 0; entry < orient->count; entry++) {
 		uint32_t index = orient->buffers[entry];
 		int64_t offset = 0, end = 0;
 		for (uint32_t e = orient->edges[entry]; e < orient->edges[entry + 1]; e++) {
 			uint32_t below = orient->buffers[orient->below[e]];
 			int64_t size = sizes[below] ? sizes[below] : buffers[below].alignment;
-			if (!lth_add_i64(offsets[below], size, &end) ||
-			    !round_up(end, buffers[index].alignment, &end))
+			if (!lth_add_i64(offsets[below], size, &end))
 				return false;
 			offset = end > offset ? end : offset;
 		}
 		int64_t size = sizes[index] ? sizes[index] : buffers[index].alignment;
-		if (!lth_add_i64(offset, size, &end) || !round_up(end, granule, &end))
+		if (!lth_round_up_i64(offset, buffers[index].alignment, &offset) || !lth_add_i64(offset, size, &end))
 			return false;
 		offsets[index] = offset;
 		height = end > height ? end : height;
 	}
-	*out_height = height;
-	return true;
+	return lth_round_up_i64(height, granule ? granule : 1, out_height);
 }
 
 void lth_orient_set_free(struct lth_orient_set *set)
