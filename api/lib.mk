@@ -4,8 +4,7 @@ include_HEADERS += %D%/lathe.h
 lib_LIBRARIES += %D%/liblathe.a
 %C%_liblathe_a_SOURCES = %D%/liblathe.c
 %C%_liblathe_a_CFLAGS = -std=c17 $(LTH_WARN) -fPIC -fvisibility=hidden
-sharedlibdir = $(libdir)
-sharedlib_DATA = %D%/liblathe.so.0
+sharedlib_DATA += %D%/liblathe.so.0
 CLEANFILES += %D%/liblathe.so.0
 %D%/liblathe.so.0: %D%/liblathe.a
 	$(AM_V_CCLD)$(CC) -shared -Wl,-soname,liblathe.so.0 -Wl,-z,relro -o $@ \

@@ -2,6 +2,7 @@
 #include "compiler/compile.h"
 #include "compiler/memory/plan/plan_json.h"
 #include "compiler/worker/worker.h"
+#include "runtime/media/media.h"
 
 int main(int argc, char **argv)
 {
@@ -12,5 +13,6 @@ int main(int argc, char **argv)
 		.plan = lth_plan_job,
 		.plan_check = lth_plan_check_job,
 	};
+	lth_media_locate();
 	return lth_worker_main(argc, argv, &functions);
 }

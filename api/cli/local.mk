@@ -31,7 +31,7 @@ api_lathe_SOURCES = \
 	%D%/verify.c %D%/verify.h
 api_lathe_CPPFLAGS = $(AM_CPPFLAGS) -DLATHE_BINDIR='"$(bindir)"' -DLATHE_SBINDIR='"$(sbindir)"'
 api_lathe_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-api_lathe_LDADD = api/liblathe-client.a runtime/exe/libexe.a runtime/tensor/libtensor.a runtime/program/libprogram.a \
+api_lathe_LDADD = api/liblathe-client.a runtime/exe/libexe.a runtime/media/liblocate.a runtime/tensor/libtensor.a runtime/program/libprogram.a \
 	runtime/base/libsha256.a runtime/base/libbase.a $(CURL_LIBS) $(JANSSON_LIBS) $(CRYPTO_LIBS) -ldl -lm
 
 # The manual page and the completions come out of the program's own tables.

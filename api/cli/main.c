@@ -2,6 +2,7 @@
  * wrong. */
 #include "api/cli/cli.h"
 #include "config.h"
+#include "runtime/media/media.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -80,6 +81,7 @@ static void print_problem(const struct lth_cli *cli)
 int main(int argc, char **argv)
 {
 	struct lth_cli cli = {.program = argc ? argv[0] : "lathe"};
+	lth_media_locate();
 	signal(SIGPIPE, SIG_IGN); /* an end of standard output is an error like others */
 	enum lth_code code = lth_cli_parse(&cli, argc, argv);
 	if (code == LTH_OK)

@@ -4,6 +4,7 @@
 #include "compiler/emit/emit.h"
 #include "config.h"
 #include "runtime/base/io.h"
+#include "runtime/kernels/builtin.h"
 #include "runtime/memory/views.h"
 
 #include <stdlib.h>
@@ -81,12 +82,25 @@ static enum lth_code add_texts(struct lth_variant *build, const char *kind)
 	return code;
 }
 
+/* The shared library that the program's C kernels open, or NULL. */
+static const char *needed_library(const struct lth_program *program)
+{
+	const char *library = NULL;
+	for (uint32_t i = 0; i < program->num_instrs && !library; i++)
+		if (program->instrs[i].op == LTH_INSTR_BUILTIN)
+			library = lth_builtin_library((enum lth_builtin)program->instrs[i].callee);
+	return library;
+}
+
 /* What `inspect` shows of an executable. The same for the same input and options: no times. */
 static char *info_text(const struct lth_variant *build)
 {
 	json_t *info = json_pack("{s:s, s:s, s:s, s:i, s:I}", "compiler", PACKAGE_VERSION, "target", build->target.cpu, "model",
 				 build->graph->name ? build->graph->name : "", "opt_level", (int)build->opt_level, "opset",
 				 (json_int_t)build->graph->opset);
+	const char *library = needed_library(build->program);
+	if (info && library)
+		json_object_set_new(info, "needs", json_pack("[s]", library));
 	char *text = info ? json_dumps(info, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
 	json_decref(info);
 	return text;
@@ -140,6 +154,7 @@ static enum lth_code gather(struct lth_variant *build, struct linking *l)
 					   .num_kernels = program->num_kernels,
 					   .objects = l->objects,
 					   .num_objects = build->code.num_objects,
+					   .media = needed_library(program) != NULL,
 					   .work_dir = build->request->work_dir};
 	return LTH_OK;
 }

@@ -68,12 +68,13 @@ json_t *lth_describe_words(void)
 /* The build's identity: its own program file and the runtime it links, so that no cached answer outlives a change. */
 static void build_digest(char out_digest[LTH_DIGEST_TEXT])
 {
-	char paths[3][4096] = {"/proc/self/exe"};
+	char paths[4][4096] = {"/proc/self/exe"};
 	lth_emit_runtime_file("rt-so.o", paths[1], sizeof(paths[1]));
 	lth_emit_runtime_file("rt-exe.o", paths[2], sizeof(paths[2]));
+	lth_emit_runtime_file("rt-media.o", paths[3], sizeof(paths[3]));
 	struct lth_sha256 *hash = lth_sha256_create();
 	out_digest[0] = 0;
-	for (int i = 0; hash && i < 3; i++) {
+	for (int i = 0; hash && i < 4; i++) {
 		struct lth_diag ignored = {0};
 		char *data;
 		size_t size;

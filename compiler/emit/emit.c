@@ -49,29 +49,18 @@ const char *lth_emit_header(void)
 	return header_text;
 }
 
-/* FOLDER/below/file, where FOLDER is that of the running program; empty when unknown. */
-static void beside_program(const char *below, const char *file, char *out, size_t size)
-{
-	char self[PATH_MAX];
-	*out = 0;
-	if (!lth_own_folder(self))
-		return;
-	int written = snprintf(out, size, "%s/%s%s", self, below, file);
-	if (written < 0 || (size_t)written >= size)
-		*out = 0;
-}
-
 void lth_emit_runtime_file(const char *file, char *out, size_t size)
 {
 	/* Installed beside the worker; where configure said; in a build folder, from one or two folders down. */
-	static const char *const below[] = {"lathe/", "../runtime/exec/", "../../runtime/exec/"};
+	static const char *const below[] = {"lathe/", "../runtime/exec/", "../../runtime/exec/", "../runtime/media/",
+					    "../../runtime/media/"};
 	const char *set = getenv("LATHE_LIBEXEC");
 	if (set && *set) {
 		snprintf(out, size, "%s/%s", set, file);
 		return;
 	}
 	for (size_t k = 0; k < sizeof(below) / sizeof(below[0]); k++) {
-		beside_program(below[k], file, out, size);
+		lth_path_beside_program(below[k], file, out, size);
 		if (*out && access(out, R_OK) == 0)
 			return;
 	}
@@ -102,7 +91,7 @@ struct job {
 	struct arguments arguments;
 };
 
-enum fixed_file { FILE_BLOB, FILE_SCRIPT, FILE_OUT, FILE_RUNTIME, FILE_LIBC, FILE_LIBM, NUM_FIXED_FILES };
+enum fixed_file { FILE_BLOB, FILE_SCRIPT, FILE_OUT, FILE_RUNTIME, FILE_MEDIA, FILE_LIBC, FILE_LIBM, NUM_FIXED_FILES };
 
 static char *path_of(const struct job *job, enum fixed_file file)
 {
@@ -204,6 +193,7 @@ static enum lth_code set_paths(struct job *job)
 	if (code == LTH_OK)
 		code = set_path(job, path_of(job, FILE_OUT), folder, "out");
 	lth_emit_runtime_file(job->kind == LTH_EMIT_EXE ? "rt-exe.o" : "rt-so.o", path_of(job, FILE_RUNTIME), 4096);
+	lth_emit_runtime_file("rt-media.o", path_of(job, FILE_MEDIA), 4096);
 	if (code == LTH_OK)
 		code = lth_link_libraries(path_of(job, FILE_LIBC), path_of(job, FILE_LIBM), 4096, job->diag);
 	if (code == LTH_OK && job->kind != LTH_EMIT_KERNELS && access(path_of(job, FILE_RUNTIME), R_OK) != 0)
@@ -239,6 +229,8 @@ static enum lth_code link_all(struct job *job)
 	add(&job->arguments, path_of(job, FILE_OUT));
 	if (job->kind != LTH_EMIT_KERNELS)
 		add(&job->arguments, path_of(job, FILE_RUNTIME));
+	if (job->kind != LTH_EMIT_KERNELS && job->input->media)
+		add(&job->arguments, path_of(job, FILE_MEDIA));
 	add(&job->arguments, path_of(job, FILE_BLOB));
 	for (uint32_t k = 0; k < job->input->num_objects; k++)
 		add(&job->arguments, job->paths[k]);

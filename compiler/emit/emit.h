@@ -1,5 +1,5 @@
 /* From kernels, constants and a program to a native file. Linking is GNU ld as a child, in the compile's own work folder,
- * with a fixed argument vector and a runtime that was linked ahead when Lathe was built (rt-so.o, rt-exe.o), so that the
+ * with a fixed argument vector and a runtime that was linked ahead when Lathe was built (rt-so.o, rt-exe.o; rt-media.o), so that the
  * machine needs neither compiler nor headers. The constants never pass through the linker: it reserves their place in the
  * address space, and their bytes are attached to its output. Equal inputs give equal bytes; no path or time gets in.
  *
@@ -46,6 +46,7 @@ struct lth_emit_input {
 	uint32_t num_kernels;
 	const struct lth_emit_object *objects; /* define "lth_k_" + identity of each */
 	uint32_t num_objects;
+	bool media; /* the program needs liblathe-media (runtime/media/media.h) */
 	const char *work_dir;
 };
 
@@ -59,7 +60,7 @@ enum lth_emit_kind lth_emit_kind_by_name(const char *name);
 /* C declarations for those who link an object or archive. Static text. */
 const char *lth_emit_header(void);
 
-/* Where rt-so.o or rt-exe.o is: in $LATHE_LIBEXEC, else `lathe` beside the running program, else the build folder it
+/* Where rt-so.o, rt-exe.o or rt-media.o is: in $LATHE_LIBEXEC, else `lathe` beside the running program, else the build folder it
  * stands in, else where configure put it. */
 void lth_emit_runtime_file(const char *file, char *out, size_t size);
 

@@ -13,6 +13,8 @@ static const char *const error_texts[LTH_NUM_KERNEL_ERRORS] = {
 	[LTH_KERNEL_SHAPE] = "shape",
 	[LTH_KERNEL_DIVISION] = "division",
 	[LTH_KERNEL_MEMORY] = "memory",
+	[LTH_KERNEL_LIMIT] = "limit",
+	[LTH_KERNEL_LIBRARY] = "library",
 };
 
 const char *lth_kernel_error_text(enum lth_kernel_error error)

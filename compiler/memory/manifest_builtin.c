@@ -6,13 +6,27 @@
 
 #include <string.h>
 
-/* Symbols "NODE.WHAT" that the node's own results bind, in order of creation. */
-static bool binds(const struct lth_dims *dims, uint32_t number, const struct lth_node *node)
+/* Whether a symbol is an element of one of the node's results, "VALUE[i]": that value binds it (lth_build_binds). */
+static bool is_element(const struct lth_graph *graph, uint32_t number, const struct lth_node *node)
 {
-	const struct lth_dim_symbol *symbol = lth_dims_symbol(dims, number);
+	for (uint32_t k = 0; k < node->num_outputs; k++) {
+		lth_value_id value = node->outputs[k];
+		const struct lth_contents *contents = value == LTH_NONE ? NULL : graph->values[value].contents;
+		for (uint32_t i = 0; contents && i < contents->count; i++)
+			if (lth_value_bound_symbol(graph, value, i) == number)
+				return true;
+	}
+	return false;
+}
+
+/* Symbols "NODE.WHAT" that the node's own results bind, in order of creation. A value may be named so, too. */
+static bool binds(const struct lth_graph *graph, uint32_t number, const struct lth_node *node)
+{
+	const struct lth_dim_symbol *symbol = lth_dims_symbol(graph->dims, number);
 	size_t length = strlen(node->name);
 	return symbol->from_data && symbol->node && strcmp(symbol->node, node->name) == 0 &&
-	       strncmp(symbol->name, node->name, length) == 0 && symbol->name[length] == '.';
+	       strncmp(symbol->name, node->name, length) == 0 && symbol->name[length] == '.' &&
+	       !is_element(graph, number, node);
 }
 
 static void emit_bind(struct lth_builder *builder, uint32_t symbol, uint32_t tensor, int64_t place, const char *node)
@@ -141,7 +155,7 @@ enum lth_code lth_build_builtin(struct lth_builder *builder, const struct lth_st
 		return lth_diag_fail(builder->diag, LTH_UNSUPPORTED, node->name, NULL, NULL,
 				     "%s: its C kernel is not implemented", node->op->name);
 	for (uint32_t i = 0; i < symbols; i++)
-		num_extents += binds(graph->dims, i, node);
+		num_extents += binds(graph, i, node);
 	uint32_t *tensors = lth_arena_array(program->arena, node->num_outputs + num_extents + node->num_inputs + 1,
 					    sizeof(*tensors));
 	if (!tensors)
@@ -156,7 +170,7 @@ enum lth_code lth_build_builtin(struct lth_builder *builder, const struct lth_st
 	}
 	uint32_t first_extent = count;
 	for (uint32_t i = 0; i < symbols; i++)
-		if (binds(graph->dims, i, node))
+		if (binds(graph, i, node))
 			tensors[count++] = extent_tensor(builder, lth_dims_symbol(graph->dims, i)->name);
 	uint32_t outputs = count;
 	for (uint32_t k = 0; k < outputs; k++)
@@ -173,7 +187,7 @@ enum lth_code lth_build_builtin(struct lth_builder *builder, const struct lth_st
 				  .node = node->name};
 	lth_program_instr(program, &instr);
 	for (uint32_t i = 0; i < symbols; i++)
-		if (binds(graph->dims, i, node))
+		if (binds(graph, i, node))
 			emit_bind(builder, builder->symbol_map[i], tensors[first_extent++], 0, node->name);
 	return LTH_OK;
 }

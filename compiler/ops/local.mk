@@ -34,6 +34,7 @@ noinst_LIBRARIES += %D%/libops.a
 	%D%/conv.c \
 	%D%/matmul.c \
 	%D%/matrix.c \
+	%D%/media.c \
 	%D%/microsoft.c \
 	%D%/microsoft_attention.c \
 	%D%/normalization.c \

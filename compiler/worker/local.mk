@@ -15,6 +15,6 @@ compiler_lathe_worker_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 compiler_lathe_worker_LDADD = %D%/libworker.a compiler/driver/libdriver.a compiler/import/libimport.a \
 	compiler/passes/libpasses.a compiler/ops/libops.a compiler/codegen/libcodegen.a compiler/emit/libemit.a \
 	compiler/memory/libmemory.a compiler/memory/plan/libplanjson.a compiler/memory/plan/libplan.a \
-	compiler/lower/liblower.a compiler/options/liboptions.a compiler/ir/libir.a runtime/exec/librt.a \
+	compiler/lower/liblower.a compiler/options/liboptions.a compiler/ir/libir.a runtime/exec/librt.a runtime/media/liblocate.a \
 	runtime/program/libprogram.a runtime/base/libsha256.a runtime/base/libbase.a \
 	$(LLVM_LIBS) $(PROTOBUF_C_LIBS) $(JANSSON_LIBS) $(CRYPTO_LIBS) $(SECCOMP_LIBS) -lm -lpthread

@@ -15,6 +15,8 @@ static const char *const kernel_errors[LTH_NUM_KERNEL_ERRORS] = {
 	[LTH_KERNEL_SHAPE] = "a shape that does not fit",
 	[LTH_KERNEL_DIVISION] = "an integer division by zero",
 	[LTH_KERNEL_MEMORY] = "no memory left",
+	[LTH_KERNEL_LIMIT] = "data beyond a limit",
+	[LTH_KERNEL_LIBRARY] = "a library that cannot be loaded",
 };
 
 static const char *place_of(const struct lathe_context *c, uint32_t at, char place[300])
@@ -73,7 +75,11 @@ static enum lth_code kernel_error(struct lathe_context *c, uint32_t at, int erro
 	char place[300];
 	const char *known = error > 0 && error < LTH_NUM_KERNEL_ERRORS ? kernel_errors[error] : "an unknown error";
 	enum lth_code code = error == LTH_KERNEL_MEMORY ? LTH_OUT_OF_MEMORY : LTH_RUNTIME_ERROR;
-	return lth_diag_fail(diag, code, place_of(c, at, place), NULL, NULL, "%s%s%s", known, message[0] ? ": " : "",
+	const char *advice = error == LTH_KERNEL_LIBRARY
+				     ? "install Lathe's liblathe-media.so.0 and Debian's libjpeg62-turbo, libopenjp2-7, "
+				       "libpcre2-8-0, libpng16-16, libtiff6 and libwebp7, or set LATHE_MEDIA to its path"
+				     : NULL;
+	return lth_diag_fail(diag, code, place_of(c, at, place), NULL, advice, "%s%s%s", known, message[0] ? ": " : "",
 			     message);
 }
 

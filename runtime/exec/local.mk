@@ -21,6 +21,7 @@ runtime_exec_sources = \
 	runtime/kernels/det.c \
 	runtime/kernels/linear_attention.c \
 	runtime/kernels/lookup.c \
+	runtime/kernels/media.c runtime/media/media.h \
 	runtime/kernels/non_max_suppression.c \
 	runtime/kernels/order.c runtime/kernels/order.h \
 	runtime/kernels/real.c runtime/kernels/real.h \
@@ -70,7 +71,7 @@ noinst_LIBRARIES += %D%/libexeimage.a
 %C%_libexeimage_a_CFLAGS = $(runtime_image_cflags)
 rtdir = $(libexecdir)/lathe
 rt_DATA = %D%/rt-so.o %D%/rt-exe.o
-CLEANFILES += $(rt_DATA)
+CLEANFILES += %D%/rt-so.o %D%/rt-exe.o
 %D%/rt-so.o: %D%/libimage.a
 	$(AM_V_GEN)$(LTH_LD) -r -S -o $@ --whole-archive %D%/libimage.a
 %D%/rt-exe.o: %D%/libimage.a %D%/libexeimage.a

@@ -26,6 +26,8 @@ enum lth_builtin {
 /* The name, and the builtin with a name (LTH_NUM_BUILTINS when there is none). builtin_names.c */
 const char *lth_builtin_text(enum lth_builtin builtin);
 enum lth_builtin lth_builtin_by_text(const char *text);
+/* The shared library that a builtin opens when it runs, or NULL. builtin_names.c */
+const char *lth_builtin_library(enum lth_builtin builtin);
 
 struct lth_builtin_tensor {
 	void *data; /* the first element; NULL for an absent optional operand */

@@ -1,6 +1,7 @@
 /* Names of the C kernels. A file apart from their table of functions, so that the compiler can read and write programs
  * without linking the kernels. */
 #include "runtime/kernels/builtin.h"
+#include "runtime/media/media.h"
 
 #include <assert.h>
 #include <string.h>
@@ -23,4 +24,10 @@ enum lth_builtin lth_builtin_by_text(const char *text)
 		if (strcmp(names[i], text) == 0)
 			return (enum lth_builtin)i;
 	return LTH_NUM_BUILTINS;
+}
+
+const char *lth_builtin_library(enum lth_builtin builtin)
+{
+	bool media = builtin == LTH_BUILTIN_IMAGE_DECODE || builtin == LTH_BUILTIN_REGEX_FULL_MATCH;
+	return media ? LATHE_MEDIA_SONAME : NULL;
 }

@@ -20,6 +20,8 @@ enum lth_kernel_error {
 	LTH_KERNEL_SHAPE,     /* a shape read from data does not fit */
 	LTH_KERNEL_DIVISION,  /* integer division by zero */
 	LTH_KERNEL_MEMORY,    /* a C kernel could not allocate */
+	LTH_KERNEL_LIMIT,     /* data that would cost a C kernel too much memory or time */
+	LTH_KERNEL_LIBRARY,   /* a C kernel did not find its library */
 	LTH_NUM_KERNEL_ERRORS
 };
 
