@@ -20,6 +20,7 @@ quick_programs = \
 	%D%/unit/test_infer \
 	%D%/unit/test_kernels \
 	%D%/unit/test_loop \
+	%D%/unit/test_media \
 	%D%/unit/test_orient \
 	%D%/unit/test_passes \
 	%D%/unit/test_plan \

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +59,7 @@ void lth_emit_runtime_file(const char *file, char *out, size_t size)
 		return;
 	}
 	for (size_t k = 0; k < sizeof(below) / sizeof(below[0]); k++) {
-		lth_path_beside_program(below[k], file, out, size);
+		lth_own_file(below[k], file, out, size);
 		if (*out && access(out, R_OK) == 0)
 			return;
 	}

@@ -123,14 +123,3 @@ uint64_t lth_cpu_ns(void)
 {
 	return clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
-
-void lth_path_beside_program(const char *below, const char *file, char *out, size_t size)
-{
-	char self[PATH_MAX];
-	*out = 0;
-	if (!lth_own_folder(self))
-		return;
-	int written = snprintf(out, size, "%s/%s%s", self, below, file);
-	if (written < 0 || (size_t)written >= size)
-		*out = 0;
-}

@@ -24,7 +24,4 @@ uint64_t lth_now_ns(void);
 /* CPU time of the calling process, all threads. */
 uint64_t lth_cpu_ns(void);
 
-/* FOLDER/below/file, where FOLDER is that of the running program; empty when unknown or too long. */
-void lth_path_beside_program(const char *below, const char *file, char *out, size_t size);
-
 #endif

@@ -47,3 +47,14 @@ bool lth_moved_path(const char *configured, const char *wanted, char out_path[PA
 	int size = snprintf(out_path + length, PATH_MAX - length, "%s", wanted + common);
 	return size >= 0 && (size_t)size < PATH_MAX - length;
 }
+
+void lth_own_file(const char *below, const char *file, char *out, size_t size)
+{
+	char own[PATH_MAX];
+	*out = 0;
+	if (!lth_own_folder(own))
+		return;
+	int written = snprintf(out, size, "%s/%s%s", own, below, file);
+	if (written < 0 || (size_t)written >= size)
+		*out = 0;
+}

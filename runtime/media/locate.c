@@ -1,7 +1,7 @@
 /* For programs of Lathe's own that run executables: where the library stands beside them. */
 #include "runtime/media/media.h"
 
-#include "runtime/base/io.h"
+#include "runtime/base/place.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@ void lth_media_locate(void)
 	static const char *const below[] = {"../runtime/media/", "../../runtime/media/", "../lib/"};
 	char path[4096];
 	for (size_t k = 0; k < sizeof(below) / sizeof(below[0]) && !getenv("LATHE_MEDIA"); k++) {
-		lth_path_beside_program(below[k], LATHE_MEDIA_SONAME, path, sizeof(path));
+		lth_own_file(below[k], LATHE_MEDIA_SONAME, path, sizeof(path));
 		if (*path && access(path, R_OK) == 0)
 			setenv("LATHE_MEDIA", path, 1);
 	}

@@ -39,8 +39,8 @@ struct lathe_regex;
 struct lathe_media_api {
 	/* Formats: BMP, JPEG, JPEG 2000, PNG, PNM, TIFF, WebP, told apart by their first bytes. */
 	enum lathe_media_code (*decode)(struct lathe_media_image *image);
-	/* A pattern in UTF-8. The syntax is PCRE2's, which holds RE2's but for its Unicode class abbreviations like \pN
-	 * in one piece and \C; `$` is the end of the text alone, `.` no newline, as in RE2. */
+	/* A pattern in UTF-8. The syntax is PCRE2's, which holds RE2's but for \C;
+	 * `$` is the end of the text alone, `.` no line feed, as in RE2. */
 	enum lathe_media_code (*regex_open)(const char *pattern, size_t size, struct lathe_regex **out_regex,
 					    char message[LATHE_MEDIA_MESSAGE]);
 	/* Whether the pattern matches a text from end to end. A text that is not UTF-8 is matched where it is. */

@@ -10,6 +10,7 @@ cli_tests = \
 	%D%/help-from-tables \
 	%D%/interrupted-upload \
 	%D%/jobs-and-blobs \
+	%D%/media-library \
 	%D%/moved-installation \
 	%D%/plan-buffers \
 	%D%/retry-busy \

@@ -47,6 +47,7 @@ fuzz_programs += \
 	%D%/fuzz_json \
 	%D%/fuzz_kernels \
 	%D%/fuzz_loop_text \
+	%D%/fuzz_media \
 	%D%/fuzz_npy \
 	%D%/fuzz_onnx \
 	%D%/fuzz_pb \

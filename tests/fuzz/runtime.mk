@@ -19,9 +19,17 @@ check_PROGRAMS += %D%/fuzz_program_text %D%/fuzz_program_binary %D%/fuzz_npy %D%
 %C%_fuzz_kernels_SOURCES = %D%/fuzz_kernels.c
 %C%_fuzz_kernels_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
 %C%_fuzz_kernels_LDADD = $(runtime_fuzz_libs)
+check_PROGRAMS += %D%/fuzz_media
+%C%_fuzz_media_SOURCES = %D%/fuzz_media.c
+%C%_fuzz_media_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+%C%_fuzz_media_LDADD = runtime/media/libmedia.a $(media_libs)
 endif
 EXTRA_DIST += \
 	%D%/corpus/program_text/every-line %D%/corpus/program_text/data-symbol \
 	%D%/corpus/program_binary/every-line %D%/corpus/program_binary/data-symbol \
 	%D%/corpus/npy/floats.npy %D%/corpus/npy/scalar.npy \
 	%D%/corpus/pb/raw %D%/corpus/pb/typed %D%/corpus/pb/strings %D%/corpus/pb/half
+EXTRA_DIST += %D%/corpus/media/bmp %D%/corpus/media/bmp-masks %D%/corpus/media/bmp-palette \
+	%D%/corpus/media/bmp-runs %D%/corpus/media/j2k %D%/corpus/media/jp2 %D%/corpus/media/jpeg \
+	%D%/corpus/media/pattern %D%/corpus/media/png %D%/corpus/media/pnm %D%/corpus/media/pnm-plain \
+	%D%/corpus/media/tiff-lzw %D%/corpus/media/tiff-packbits %D%/corpus/media/webp
