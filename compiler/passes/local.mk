@@ -4,6 +4,7 @@ noinst_LIBRARIES += %D%/libpasses.a
 	%D%/alter_op_layout.c %D%/layouts.def \
 	%D%/dead_code_elimination.c \
 	%D%/eliminate_common_subexpr.c \
+	%D%/fake_quantization.c \
 	%D%/fold_constant.c \
 	%D%/fold_scale_axis.c \
 	%D%/fuse.h %D%/fuse_graph.c \

@@ -22,6 +22,9 @@ bool lth_split_number(const struct lth_rewrite *rewrite, const struct lth_node *
 /* True when `value` is a constant of one number within `relative` of `expected`. */
 bool lth_is_number(const struct lth_rewrite *rewrite, lth_value_id value, double expected, double relative);
 
+/* One value, both absent, or constants of one type with the same bytes. */
+bool lth_same_constant(const struct lth_graph *graph, lth_value_id a, lth_value_id b);
+
 static inline bool lth_is_float(const struct lth_rewrite *rewrite, lth_value_id value)
 {
 	return lth_dtype_class(rewrite->graph->values[value].type.dtype) == LTH_CLASS_FLOAT;

@@ -229,3 +229,23 @@ bool simplify_matmul_scale(struct lth_rewrite *rewrite, lth_node_id id)
 	}
 	return false;
 }
+
+/* (x - z) s / s is within two roundings of the integer x - z, as long as s is nowhere near the ends of its range. */
+bool simplify_quantize_undone(struct lth_rewrite *rewrite, lth_node_id id)
+{
+	const struct lth_graph *graph = rewrite->graph;
+	const struct lth_node *node = &graph->nodes[id];
+	const struct lth_node *source = lth_producer(graph, node->inputs[0], LTH_OP_ID_DequantizeLinear);
+	double scale;
+	if (!source || graph->values[node->inputs[0]].type.dtype != LTH_DTYPE_F32 ||
+	    lth_dtype_class(graph->values[node->outputs[0]].type.dtype) == LTH_CLASS_FLOAT ||
+	    lth_dtype_bits(graph->values[node->outputs[0]].type.dtype) > 16 ||
+	    !lth_same_type(graph, source->inputs[0], node->outputs[0]) ||
+	    !lth_constant_number(rewrite->graph, node->inputs[1], &scale) || !(scale > 1e-30 && scale < 1e30) ||
+	    !lth_same_constant(graph, node->inputs[1], source->inputs[1]) ||
+	    !lth_same_constant(graph, lth_node_input(node, 2), lth_node_input(source, 2)) ||
+	    lth_op_int(node, "axis") != lth_op_int(source, "axis") ||
+	    lth_op_int(node, "block_size") != lth_op_int(source, "block_size"))
+		return false;
+	return lth_simplify_to(rewrite, id, source->inputs[0]);
+}

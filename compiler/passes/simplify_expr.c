@@ -7,6 +7,7 @@
 #include "compiler/passes/simplify.h"
 
 #include <math.h>
+#include <string.h>
 
 LTH_PASS_GRAPH_FN(lth_pass_simplify_expr)
 
@@ -49,6 +50,16 @@ bool lth_split_number(const struct lth_rewrite *rewrite, const struct lth_node *
 		return true;
 	}
 	return false;
+}
+
+bool lth_same_constant(const struct lth_graph *graph, lth_value_id a, lth_value_id b)
+{
+	if (a == b || a == LTH_NONE || b == LTH_NONE)
+		return a == b;
+	const struct lth_value *x = &graph->values[a], *y = &graph->values[b];
+	return x->def == LTH_DEF_CONSTANT && y->def == LTH_DEF_CONSTANT && lth_same_type(graph, a, b) &&
+	       x->constant.bytes == y->constant.bytes &&
+	       memcmp(x->constant.data, y->constant.data, (size_t)x->constant.bytes) == 0;
 }
 
 static bool apply_one(struct lth_rewrite *rewrite, lth_node_id id)

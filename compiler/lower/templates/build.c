@@ -70,6 +70,13 @@ void lth_t_unflatten(struct lth_loop_fn *fn, lth_lv flat, const lth_lv *extents,
 		out[0] = flat;
 }
 
+lth_lv lth_t_least(struct lth_loop_fn *fn, enum lth_dtype dtype)
+{
+	if (lth_dtype_class(dtype) == LTH_CLASS_FLOAT)
+		return lth_loop_const_f(fn, dtype, -__builtin_inf());
+	return lth_loop_const_i(fn, dtype, dtype == LTH_DTYPE_I8 ? INT8_MIN : 0);
+}
+
 bool lth_t_loads_as(enum lth_dtype memory, enum lth_dtype compute)
 {
 	return lth_dtype_bits(memory) >= 8 && lth_dtype_class(memory) == LTH_CLASS_FLOAT &&

@@ -81,6 +81,8 @@ static inline lth_lv t_mul_const(struct lth_loop_fn *fn, lth_lv a, int64_t value
 }
 /* The value of `count` lanes that is zero everywhere. */
 lth_lv lth_t_zero(struct lth_loop_fn *fn, enum lth_dtype dtype, unsigned lanes);
+/* The neutral value of a maximum, of floats and bytes; a scalar. */
+lth_lv lth_t_least(struct lth_loop_fn *fn, enum lth_dtype dtype);
 /* 0 <= index < limit in one unsigned comparison. */
 lth_lv lth_t_inside(struct lth_loop_fn *fn, lth_lv index, lth_lv limit);
 /* A dimension as a value: constants that the code's shape depends on may stay constants (see lth_t_fixed). */

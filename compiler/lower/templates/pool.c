@@ -128,8 +128,8 @@ static void reduce_window(struct pool *pool, lth_lv pixel, unsigned vectors, lth
 	struct lth_loop_fn *fn = pool->emit->fn;
 	enum lth_dtype memory = pool->problem->x.memory;
 	bool max = pool->problem->kind == LTH_POOL_MAX;
-	lth_lv state[LTH_MAX_SPATIAL + 1][BLOCK_VECTORS],
-		scalar = lth_loop_const_f(fn, pool->compute, max ? -__builtin_inf() : 0.0);
+	lth_lv state[LTH_MAX_SPATIAL + 1][BLOCK_VECTORS];
+	lth_lv scalar = max ? lth_t_least(fn, pool->compute) : lth_loop_const_f(fn, pool->compute, 0);
 	uint32_t spatial = pool->problem->spatial;
 	for (unsigned v = 0; v < vectors; v++)
 		state[0][v] = lth_loop_splat(fn, scalar, pool->lanes);
@@ -210,7 +210,8 @@ bool lth_pool_plan(struct lth_dims *dims, const struct lth_machine *machine, con
 {
 	const struct lth_pool *pool = &problem->pool;
 	struct lth_windows windows;
-	if (!lth_t_loads_as(pool->x.memory, problem->compute) || !lth_t_is(dims, pool->x_channel_stride, 1))
+	bool bytes = pool->kind == LTH_POOL_MAX && pool->x.memory == problem->compute;
+	if ((!bytes && !lth_t_loads_as(pool->x.memory, problem->compute)) || !lth_t_is(dims, pool->x_channel_stride, 1))
 		return false;
 	out->variant = describe(dims, machine, problem, &windows) ? VARIANT_WINDOWS : VARIANT_LOOPS;
 	out->flops = lth_dim_mul(dims, lth_dim_mul(dims, pool->batch, pool->channels),

@@ -20,11 +20,27 @@ const char *lth_template_description(const struct lth_template *chosen)
 	return chosen->description;
 }
 
+/* The types that templates compute in at all; bytes are multiplied as i32. */
+static bool computes(const struct lth_problem *problem)
+{
+	switch (problem->compute) {
+	case LTH_DTYPE_F32:
+	case LTH_DTYPE_F64:
+		return true;
+	case LTH_DTYPE_I32:
+		return problem->kind == LTH_PROBLEM_GEMM || problem->kind == LTH_PROBLEM_CONV;
+	case LTH_DTYPE_U8:
+	case LTH_DTYPE_I8:
+		return problem->kind == LTH_PROBLEM_POOL;
+	default:
+		return false;
+	}
+}
+
 bool lth_template_plan(struct lth_dims *dims, const struct lth_machine *machine, const struct lth_problem *problem,
 		       struct lth_template_plan *out_plan)
 {
-	if (problem->compute != LTH_DTYPE_F32 && problem->compute != LTH_DTYPE_F64 &&
-	    problem->compute != LTH_DTYPE_I32)
+	if (!computes(problem))
 		return false;
 	for (size_t i = 0; i < sizeof(templates) / sizeof(templates[0]); i++) {
 		struct lth_template_plan plan;

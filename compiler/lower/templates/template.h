@@ -196,7 +196,7 @@ enum lth_problem_kind {
 
 struct lth_problem {
 	enum lth_problem_kind kind;
-	enum lth_dtype compute; /* f32, f64, or i32: gemm and conv of bytes */
+	enum lth_dtype compute; /* f32, f64; i32: gemm and conv of bytes; u8, i8: greatest element of windows */
 	struct lth_zero_points zero_points; /* compute i32 */
 	union {
 		struct lth_gemm gemm;

@@ -221,7 +221,7 @@ static void hand_over_buffered(struct lth_windows *w, lth_lv n, lth_lv y, lth_lv
 static lth_lv start_value(struct lth_windows *w, unsigned lanes)
 {
 	struct lth_loop_fn *fn = w->emit->fn;
-	lth_lv scalar = lth_loop_const_f(fn, w->compute, w->op == LTH_WINDOW_MAX ? -__builtin_inf() : 0.0);
+	lth_lv scalar = w->op == LTH_WINDOW_MAX ? lth_t_least(fn, w->compute) : lth_loop_const_f(fn, w->compute, 0);
 	return lanes == 1 ? scalar : lth_loop_splat(fn, scalar, lanes);
 }
 

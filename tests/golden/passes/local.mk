@@ -20,6 +20,9 @@ golden_pass_tests = \
 	%D%/layout-matmul-transposed.lt \
 	%D%/layout-reshape-runs.lt \
 	%D%/layout-transpose-free.lt \
+	%D%/quantised-conv.lt \
+	%D%/quantised-matmul.lt \
+	%D%/quantised-movement.lt \
 	%D%/scale-conv-transpose.lt \
 	%D%/scale-conv.lt \
 	%D%/scale-matmul.lt \
@@ -46,6 +49,7 @@ golden_pass_tests = \
 	%D%/simplify-pad-into-conv.lt \
 	%D%/simplify-pad-nothing.lt \
 	%D%/simplify-pow-small.lt \
+	%D%/simplify-quantize-undone.lt \
 	%D%/simplify-reshape-chain.lt \
 	%D%/simplify-reshape-noop.lt \
 	%D%/simplify-rms-norm.lt \
