@@ -33,17 +33,17 @@ static int64_t top_of(const struct lth_symbol *symbol)
 	return lth_mul_i64(symbol->hint, OPEN_REACH, &reach) ? reach : symbol->hint;
 }
 
-/* Value `k` of `count` that the symbol can have. */
+/* Value `k` of those that the symbol can have. Without sign: one that data bind may span more than an int64 counts. */
 static int64_t value_at(const struct lth_symbol *symbol, uint64_t k)
 {
 	int64_t first = lth_ceildiv_i64(symbol->min, symbol->multiple) * symbol->multiple;
-	return first + (int64_t)k * symbol->multiple;
+	return (int64_t)((uint64_t)first + k * (uint64_t)symbol->multiple);
 }
 
 static uint64_t values_of(const struct lth_symbol *symbol)
 {
 	int64_t first = lth_ceildiv_i64(symbol->min, symbol->multiple) * symbol->multiple, top = top_of(symbol);
-	return top < first ? 1 : (uint64_t)(top - first) / (uint64_t)symbol->multiple + 1;
+	return top < first ? 1 : ((uint64_t)top - (uint64_t)first) / (uint64_t)symbol->multiple + 1;
 }
 
 /* A place in the range by 1/65536ths. Odd samples crowd towards the low end, where shapes differ most in kind. */

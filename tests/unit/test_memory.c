@@ -591,6 +591,32 @@ START_TEST(passes_keep_outputs)
 END_TEST
 
 /* An order is never worse than the source's, and its bound never above it. */
+/* Samples keep to each symbol's range and multiples, however wide: what data bind may be any integer. */
+START_TEST(samples_are_of_the_range)
+{
+	static const struct lth_symbol symbols[] = {
+		{.name = "n", .min = 1, .max = 64, .multiple = 1, .hint = 8},
+		{.name = "h", .min = 32, .max = INT64_MAX, .multiple = 32, .hint = 320},
+		{.name = "negative", .min = -7, .max = 5, .multiple = 3, .hint = 0},
+		{.name = "any", .min = INT64_MIN, .max = INT64_MAX, .multiple = 1, .hint = 1},
+		{.name = "below", .min = INT64_MIN, .max = -1, .multiple = 1, .hint = -1},
+	};
+	enum { COUNT = sizeof(symbols) / sizeof(*symbols) };
+	struct lth_program *program = lth_program_create(arena);
+	for (uint32_t i = 0; i < COUNT; i++)
+		lth_program_symbol(program, &symbols[i]);
+	for (uint64_t number = 0; number < 200; number++) {
+		int64_t sample[COUNT];
+		lth_symbols_sample(program, number, sample);
+		for (uint32_t i = 0; i < COUNT; i++) {
+			ck_assert_int_ge(sample[i], symbols[i].min);
+			ck_assert_int_le(sample[i], symbols[i].max);
+			ck_assert_int_eq(sample[i] % symbols[i].multiple, 0);
+		}
+	}
+}
+END_TEST
+
 START_TEST(order_lowers_the_live_bound)
 {
 	unsigned better = 0;
@@ -616,6 +642,7 @@ int main(void)
 	tcase_add_checked_fixture(cases, setup, teardown);
 	tcase_set_timeout(cases, 120);
 	tcase_add_test(cases, passes_keep_outputs);
+	tcase_add_test(cases, samples_are_of_the_range);
 	tcase_add_test(cases, order_lowers_the_live_bound);
 	suite_add_tcase(suite, cases);
 	SRunner *runner = srunner_create(suite);
