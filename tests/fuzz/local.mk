@@ -5,12 +5,17 @@ check_PROGRAMS += %D%/fuzz_plan_csv
 %C%_fuzz_plan_csv_CFLAGS = $(AM_CFLAGS) -fsanitize=fuzzer
 %C%_fuzz_plan_csv_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
 %C%_fuzz_plan_csv_LDADD = compiler/memory/plan/libplan.a runtime/base/libbase.a
-check_PROGRAMS += %D%/fuzz_request
-%C%_fuzz_request_SOURCES = %D%/fuzz_request.c
-%C%_fuzz_request_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) -fsanitize=fuzzer
+daemon_fuzz_libs = daemon/libdaemon.a runtime/base/libsha256.a runtime/base/libbase.a \
+	$(MHD_LIBS) $(GNUTLS_LIBS) $(UV_LIBS) $(JANSSON_LIBS) $(CRYPTO_LIBS) -lm
+check_PROGRAMS += %D%/fuzz_options %D%/fuzz_request
+%C%_fuzz_options_SOURCES = %D%/fuzz_options.c %D%/fuzz_daemon.h
+%C%_fuzz_options_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) -fsanitize=fuzzer
+%C%_fuzz_options_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+%C%_fuzz_options_LDADD = $(daemon_fuzz_libs)
+%C%_fuzz_request_SOURCES = %D%/fuzz_request.c %D%/fuzz_daemon.h
+%C%_fuzz_request_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(UV_CFLAGS) -fsanitize=fuzzer
 %C%_fuzz_request_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
-%C%_fuzz_request_LDADD = daemon/libdaemon.a runtime/base/libsha256.a runtime/base/libbase.a \
-	$(JANSSON_LIBS) $(CRYPTO_LIBS) -lm
+%C%_fuzz_request_LDADD = $(daemon_fuzz_libs)
 check_PROGRAMS += %D%/fuzz_onnx %D%/fuzz_json %D%/fuzz_text %D%/write_onnx
 %C%_fuzz_onnx_SOURCES = %D%/fuzz_onnx.c %D%/fuzz_graph.h
 %C%_fuzz_onnx_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) -fsanitize=fuzzer
@@ -29,13 +34,18 @@ check_PROGRAMS += %D%/fuzz_onnx %D%/fuzz_json %D%/fuzz_text %D%/write_onnx
 %C%_write_onnx_LDADD = runtime/base/libbase.a
 endif
 EXTRA_DIST += %D%/make-corpus %D%/run \
+	%D%/corpus/options/empty-values \
+	%D%/corpus/options/json \
+	%D%/corpus/options/query \
 	%D%/corpus/request/accept \
 	%D%/corpus/request/accept-huge-quality \
-	%D%/corpus/request/empty-values \
-	%D%/corpus/request/json \
+	%D%/corpus/request/body \
+	%D%/corpus/request/body-by-digest \
+	%D%/corpus/request/content-range \
 	%D%/corpus/request/origin \
-	%D%/corpus/request/query \
-	%D%/corpus/request/range
+	%D%/corpus/request/path \
+	%D%/corpus/request/range \
+	%D%/corpus/request/raw
 include tests/fuzz/runtime.mk
 include tests/fuzz/codegen.mk
 
@@ -50,6 +60,7 @@ fuzz_programs += \
 	%D%/fuzz_media \
 	%D%/fuzz_npy \
 	%D%/fuzz_onnx \
+	%D%/fuzz_options \
 	%D%/fuzz_pb \
 	%D%/fuzz_plan_csv \
 	%D%/fuzz_program_binary \
