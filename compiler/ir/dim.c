@@ -7,55 +7,9 @@
 #include <assert.h>
 #include <string.h>
 
-static uint64_t atom_hash_of(const struct lth_dims *dims, uint32_t id)
-{
-	return dims->atoms[id].hash;
-}
-
 static uint64_t name_hash(const char *name)
 {
 	return lth_hash_bytes(name, strlen(name), 0);
-}
-
-static uint64_t symbol_hash_of(const struct lth_dims *dims, uint32_t id)
-{
-	return name_hash(dims->symbols[id].name);
-}
-
-static uint64_t product_hash_of(const struct lth_dims *dims, uint32_t id)
-{
-	return dims->products[id].hash;
-}
-
-static uint64_t node_hash_of(const struct lth_dims *dims, uint32_t id)
-{
-	return dims->nodes[id].hash;
-}
-
-bool lth_dim_table_reserve(struct lth_dims *dims, struct lth_dim_table *table,
-			   uint64_t (*hash_of)(const struct lth_dims *, uint32_t))
-{
-	if (table->count * 2 < table->capacity)
-		return true;
-	uint32_t capacity = table->capacity ? table->capacity * 2 : 64;
-	uint32_t *slots = lth_arena_array(dims->arena, capacity, sizeof(*slots));
-	if (!slots)
-		return false;
-	struct lth_dim_table old = *table;
-	*table = (struct lth_dim_table){slots, capacity, 0};
-	for (uint32_t i = 0; i < old.capacity; i++)
-		if (old.slots[i])
-			lth_dim_table_put(table, hash_of(dims, old.slots[i] - 1), old.slots[i] - 1);
-	return true;
-}
-
-void lth_dim_table_put(struct lth_dim_table *table, uint64_t hash, uint32_t id)
-{
-	uint32_t slot = (uint32_t)hash & (table->capacity - 1);
-	while (table->slots[slot])
-		slot = (slot + 1) & (table->capacity - 1);
-	table->slots[slot] = id + 1;
-	table->count++;
 }
 
 lth_dim lth_dim_overflow(struct lth_dims *dims)
@@ -73,25 +27,21 @@ bool lth_dims_overflowed(const struct lth_dims *dims)
 
 uint32_t lth_dim_product_of_atoms(struct lth_dims *dims, const uint32_t *atoms, uint32_t count)
 {
-	if (count > LTH_DIM_MAX_FACTORS || !lth_dim_table_reserve(dims, &dims->product_table, product_hash_of))
+	if (count > LTH_DIM_MAX_FACTORS)
 		return LTH_NONE;
 	uint64_t hash = lth_hash_bytes(atoms, count * sizeof(*atoms), count);
-	uint32_t mask = dims->product_table.capacity - 1;
-	for (uint32_t slot = (uint32_t)hash & mask; dims->product_table.slots[slot]; slot = (slot + 1) & mask) {
-		uint32_t id = dims->product_table.slots[slot] - 1;
+	for (uint32_t at = 0, id; (id = lth_id_table_next(&dims->product_table, hash, &at)) != LTH_NONE;) {
 		const struct lth_dim_product *other = &dims->products[id];
-		if (other->hash == hash && other->count == count &&
-		    (count == 0 || memcmp(other->atoms, atoms, count * sizeof(*atoms)) == 0))
+		if (other->count == count && (count == 0 || memcmp(other->atoms, atoms, count * sizeof(*atoms)) == 0))
 			return id;
 	}
 	struct lth_dim_product *products = lth_arena_grow(dims->arena, dims->products, &dims->cap_products,
 							  dims->num_products + 1, sizeof(*products));
 	uint32_t *copy = products ? lth_arena_memdup(dims->arena, atoms, count * sizeof(*atoms)) : NULL;
-	if (!copy)
+	if (!copy || !lth_id_table_put(&dims->product_table, dims->arena, hash, dims->num_products))
 		return LTH_NONE;
 	dims->products = products;
-	products[dims->num_products] = (struct lth_dim_product){copy, count, hash};
-	lth_dim_table_put(&dims->product_table, hash, dims->num_products);
+	products[dims->num_products] = (struct lth_dim_product){copy, count};
 	return dims->num_products++;
 }
 
@@ -213,32 +163,27 @@ lth_dim lth_dim_from_sum(struct lth_dims *dims, const struct lth_dim_sum *sum)
 {
 	if (sum->failed)
 		return lth_dim_overflow(dims);
-	if (!lth_dim_table_reserve(dims, &dims->node_table, node_hash_of))
-		return LTH_DIM_NONE;
 	uint64_t hash = sum->count;
 	for (uint32_t i = 0; i < sum->count; i++)
 		hash = lth_hash_u64((uint64_t)sum->terms[i].weight, lth_hash_u64(sum->terms[i].product, hash));
-	uint32_t mask = dims->node_table.capacity - 1;
-	for (uint32_t slot = (uint32_t)hash & mask; dims->node_table.slots[slot]; slot = (slot + 1) & mask) {
-		uint32_t id = dims->node_table.slots[slot] - 1;
+	for (uint32_t at = 0, id; (id = lth_id_table_next(&dims->node_table, hash, &at)) != LTH_NONE;) {
 		const struct lth_dim_node *other = &dims->nodes[id];
-		bool same = other->hash == hash && other->count == sum->count;
+		bool same = other->count == sum->count;
 		for (uint32_t i = 0; same && i < sum->count; i++)
 			same = other->terms[i].product == sum->terms[i].product &&
 			       other->terms[i].weight == sum->terms[i].weight;
 		if (same)
 			return id;
 	}
-	struct lth_dim_node node = {.count = sum->count, .hash = hash};
+	struct lth_dim_node node = {.count = sum->count};
 	describe_sum(dims, sum, &node);
 	struct lth_dim_node *nodes =
 		lth_arena_grow(dims->arena, dims->nodes, &dims->cap_nodes, dims->num_nodes + 1, sizeof(*nodes));
 	node.terms = nodes ? lth_arena_memdup(dims->arena, sum->terms, sum->count * sizeof(*sum->terms)) : NULL;
-	if (!node.terms)
+	if (!node.terms || !lth_id_table_put(&dims->node_table, dims->arena, hash, dims->num_nodes))
 		return LTH_DIM_NONE;
 	dims->nodes = nodes;
 	nodes[dims->num_nodes] = node;
-	lth_dim_table_put(&dims->node_table, hash, dims->num_nodes);
 	return dims->num_nodes++;
 }
 
@@ -246,12 +191,8 @@ lth_dim lth_dim_from_sum(struct lth_dims *dims, const struct lth_dim_sum *sum)
 
 static uint32_t intern_atom(struct lth_dims *dims, struct lth_dim_atom atom)
 {
-	if (!lth_dim_table_reserve(dims, &dims->atom_table, atom_hash_of))
-		return LTH_NONE;
-	atom.hash = lth_hash_u64(atom.a | (uint64_t)atom.b << 32, (uint64_t)atom.op);
-	uint32_t mask = dims->atom_table.capacity - 1;
-	for (uint32_t slot = (uint32_t)atom.hash & mask; dims->atom_table.slots[slot]; slot = (slot + 1) & mask) {
-		uint32_t id = dims->atom_table.slots[slot] - 1;
+	uint64_t hash = lth_hash_u64(atom.a | (uint64_t)atom.b << 32, (uint64_t)atom.op);
+	for (uint32_t at = 0, id; (id = lth_id_table_next(&dims->atom_table, hash, &at)) != LTH_NONE;) {
 		const struct lth_dim_atom *other = &dims->atoms[id];
 		if (other->op == atom.op && other->a == atom.a && other->b == atom.b)
 			return id;
@@ -261,17 +202,17 @@ static uint32_t intern_atom(struct lth_dims *dims, struct lth_dim_atom atom)
 		return LTH_NONE;
 	struct lth_dim_atom *atoms =
 		lth_arena_grow(dims->arena, dims->atoms, &dims->cap_atoms, dims->num_atoms + 1, sizeof(*atoms));
-	if (!atoms)
+	if (!atoms || !lth_id_table_put(&dims->atom_table, dims->arena, hash, dims->num_atoms))
 		return LTH_NONE;
 	dims->atoms = atoms;
 	atoms[dims->num_atoms] = atom;
-	lth_dim_table_put(&dims->atom_table, atom.hash, dims->num_atoms);
 	return dims->num_atoms++;
 }
 
 static lth_dim weighted_atom(struct lth_dims *dims, int64_t weight, uint32_t atom)
 {
-	struct lth_dim_sum sum = {.count = 0};
+	struct lth_dim_sum sum;
+	lth_dim_sum_clear(&sum);
 	if (atom == LTH_NONE)
 		return lth_dim_overflow(dims);
 	lth_dim_sum_add_term(dims, &sum, weight, lth_dim_product_of_atoms(dims, &atom, 1));
@@ -289,6 +230,7 @@ struct lth_dims *lth_dims_create(struct lth_arena *arena)
 	if (!dims)
 		return NULL;
 	dims->arena = arena;
+	dims->bounds_age = 1;
 	dims->memo = lth_arena_alloc(arena, sizeof(*dims->memo));
 	uint32_t unit = lth_dim_product_of_atoms(dims, NULL, 0); /* product 0 is the empty one */
 	assert(unit == 0 || unit == LTH_NONE);
@@ -298,19 +240,18 @@ struct lth_dims *lth_dims_create(struct lth_arena *arena)
 
 lth_dim lth_dim_const(struct lth_dims *dims, int64_t value)
 {
-	struct lth_dim_sum sum = {.count = 0};
+	struct lth_dim_sum sum;
+	lth_dim_sum_clear(&sum);
 	lth_dim_sum_add_term(dims, &sum, value, 0);
 	return lth_dim_from_sum(dims, &sum);
 }
 
 lth_dim lth_dim_find_symbol(const struct lth_dims *dims, const char *name)
 {
-	const struct lth_dim_table *table = &dims->symbol_table;
-	uint32_t mask = table->capacity - 1;
-	for (uint32_t slot = (uint32_t)name_hash(name) & mask; table->capacity && table->slots[slot];
-	     slot = (slot + 1) & mask)
-		if (strcmp(dims->symbols[table->slots[slot] - 1].name, name) == 0)
-			return dims->symbol_dims[table->slots[slot] - 1];
+	uint64_t hash = name_hash(name);
+	for (uint32_t at = 0, id; (id = lth_id_table_next(&dims->symbol_table, hash, &at)) != LTH_NONE;)
+		if (strcmp(dims->symbols[id].name, name) == 0)
+			return dims->symbol_dims[id];
 	return LTH_DIM_NONE;
 }
 
@@ -328,7 +269,7 @@ lth_dim lth_dim_symbol(struct lth_dims *dims, const struct lth_dim_symbol *symbo
 						sizeof(*symbol_atoms));
 	char *name = lth_arena_strdup(dims->arena, symbol->name);
 	if (!symbols || !symbol_dims || !symbol_atoms || !name ||
-	    !lth_dim_table_reserve(dims, &dims->symbol_table, symbol_hash_of))
+	    !lth_id_table_put(&dims->symbol_table, dims->arena, name_hash(name), number))
 		return LTH_DIM_NONE;
 	dims->symbols = symbols;
 	dims->symbol_dims = symbol_dims;
@@ -337,7 +278,6 @@ lth_dim lth_dim_symbol(struct lth_dims *dims, const struct lth_dim_symbol *symbo
 	symbols[number].name = name;
 	if (symbols[number].multiple < 1)
 		symbols[number].multiple = 1;
-	lth_dim_table_put(&dims->symbol_table, symbol_hash_of(dims, number), number);
 	dims->num_symbols++;
 	symbol_atoms[number] = intern_atom(dims, (struct lth_dim_atom){.op = LTH_EXPR_SYMBOL, .a = number});
 	return symbol_dims[number] = weighted_atom(dims, symbols[number].multiple, symbol_atoms[number]);
@@ -366,7 +306,8 @@ static lth_dim linear(struct lth_dims *dims, lth_dim a, int64_t weight, lth_dim 
 {
 	if (a == LTH_DIM_NONE || b == LTH_DIM_NONE)
 		return LTH_DIM_NONE;
-	struct lth_dim_sum sum = {.count = 0};
+	struct lth_dim_sum sum;
+	lth_dim_sum_clear(&sum);
 	lth_dim_sum_add(dims, &sum, 1, a);
 	lth_dim_sum_add(dims, &sum, weight, b);
 	return lth_dim_from_sum(dims, &sum);
@@ -384,9 +325,16 @@ lth_dim lth_dim_sub(struct lth_dims *dims, lth_dim a, lth_dim b)
 
 lth_dim lth_dim_mul(struct lth_dims *dims, lth_dim a, lth_dim b)
 {
+	int64_t x, y;
 	if (a == LTH_DIM_NONE || b == LTH_DIM_NONE)
 		return LTH_DIM_NONE;
-	struct lth_dim_sum sum = {.count = 0};
+	bool known = lth_dim_node_const(dims, b, &y);
+	if (known && y == 1)
+		return a;
+	if (known && lth_dim_node_const(dims, a, &x) && lth_mul_i64(x, y, &x))
+		return lth_dim_const(dims, x);
+	struct lth_dim_sum sum;
+	lth_dim_sum_clear(&sum);
 	for (uint32_t i = 0; i < dims->nodes[b].count; i++) {
 		struct lth_dim_term term = dims->nodes[b].terms[i];
 		lth_dim_sum_add_times(dims, &sum, term.weight, a, term.product);
@@ -430,6 +378,7 @@ void lth_dim_tighten(struct lth_dims *dims, lth_dim symbol, lth_dim bound, int64
 		if (!known->from_data || known->bound != LTH_DIM_NONE || lth_dims_symbol_dim(dims, i) != symbol)
 			continue;
 		known->bound = bound;
+		dims->bounds_age++;
 		known->max = max < known->max ? max : known->max;
 		known->hint = max == INT64_MAX ? known->hint : max;
 		return;

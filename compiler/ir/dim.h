@@ -101,8 +101,17 @@ void lth_dim_print(const struct lth_dims *dims, lth_dim a, struct lth_buf *out);
 LTH_MUST_CHECK enum lth_code lth_dim_parse(struct lth_dims *dims, const char *text, size_t size, lth_dim *out,
 					   struct lth_diag *diag);
 
-/* The same expression in a program; symbol_map[number] is the program's symbol id. */
-uint32_t lth_dim_to_program(const struct lth_dims *dims, lth_dim a, struct lth_program *program,
-			    const uint32_t *symbol_map);
+/* What dimensions of one context became in one program, so that each is made once. The first three are the caller's to
+ * set, the rest starts zeroed; memory is the program's arena's. */
+struct lth_dim_emitter {
+	const struct lth_dims *dims;
+	struct lth_program *program;
+	const uint32_t *symbol_map; /* by number: the program's symbol id */
+	uint32_t *made[3];          /* ids + 1 of dimensions, atoms and reals */
+	uint32_t room[3];
+};
+
+/* The same expression in the program; LTH_NONE for LTH_DIM_NONE or when the arena is exhausted. */
+uint32_t lth_dim_to_program(struct lth_dim_emitter *emitter, lth_dim a);
 
 #endif

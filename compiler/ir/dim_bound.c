@@ -9,13 +9,14 @@ static lth_dim constant_top(struct lth_dims *dims, int64_t max)
 	return max == INT64_MAX ? LTH_DIM_NONE : lth_dim_const(dims, max);
 }
 
-static lth_dim atom_upper(struct lth_dims *dims, uint32_t id)
+static lth_dim find_atom_upper(struct lth_dims *dims, uint32_t id)
 {
 	struct lth_dim_atom atom = dims->atoms[id];
 	lth_dim a, b;
 	int64_t low;
 	if (!atom.from_data) {
-		struct lth_dim_sum sum = {.count = 0};
+		struct lth_dim_sum sum;
+		lth_dim_sum_clear(&sum);
 		lth_dim_sum_add_term(dims, &sum, 1, lth_dim_product_of_atoms(dims, &id, 1));
 		return lth_dim_from_sum(dims, &sum);
 	}
@@ -58,6 +59,17 @@ static lth_dim atom_upper(struct lth_dims *dims, uint32_t id)
 	return constant_top(dims, atom.max);
 }
 
+/* Models ask for the same bounds again and again, and a minimum in one costs proofs. */
+static lth_dim atom_upper(struct lth_dims *dims, uint32_t id)
+{
+	if (dims->atoms[id].upper_age == dims->bounds_age)
+		return dims->atoms[id].upper;
+	lth_dim upper = find_atom_upper(dims, id);
+	dims->atoms[id].upper = upper;
+	dims->atoms[id].upper_age = dims->bounds_age;
+	return upper;
+}
+
 /* weight * product from above; all factors are nonnegative. */
 static lth_dim term_upper(struct lth_dims *dims, struct lth_dim_term term)
 {
@@ -87,7 +99,8 @@ lth_dim lth_dim_upper_bound(struct lth_dims *dims, lth_dim a)
 			data |= dims->atoms[product.atoms[k]].from_data;
 			nonnegative &= dims->atoms[product.atoms[k]].min >= 0;
 		}
-		struct lth_dim_sum whole = {.count = 0};
+		struct lth_dim_sum whole;
+		lth_dim_sum_clear(&whole);
 		lth_dim_sum_add_term(dims, &whole, node.terms[i].weight, node.terms[i].product);
 		lth_dim term = data && !nonnegative ? LTH_DIM_NONE
 			       : data               ? term_upper(dims, node.terms[i])

@@ -55,7 +55,8 @@ static int64_t common_factor(const struct lth_dim_sum *sum, int64_t divisor)
 
 static void divide_weights(struct lth_dims *dims, struct lth_dim_sum *sum, int64_t factor)
 {
-	struct lth_dim_sum result = {.count = 0};
+	struct lth_dim_sum result;
+	lth_dim_sum_clear(&result);
 	for (uint32_t i = 0; i < sum->count; i++)
 		lth_dim_sum_add_term(dims, &result, lth_floordiv_i64(sum->terms[i].weight, factor),
 				     sum->terms[i].product);
@@ -117,7 +118,9 @@ static lth_dim floordiv_symbolic(struct lth_dims *dims, lth_dim a, lth_dim b)
 	if (y->count != 1)
 		return binary_atom(dims, LTH_EXPR_FLOORDIV, a, b);
 	struct lth_dim_term by = y->terms[0];
-	struct lth_dim_sum quotient = {.count = 0}, rest = {.count = 0};
+	struct lth_dim_sum quotient, rest;
+	lth_dim_sum_clear(&quotient);
+	lth_dim_sum_clear(&rest);
 	for (uint32_t i = 0; i < dims->nodes[a].count; i++) {
 		struct lth_dim_term term = dims->nodes[a].terms[i];
 		uint32_t product = term.weight % by.weight == 0
@@ -243,7 +246,9 @@ lth_dim lth_dim_div_exact(struct lth_dims *dims, lth_dim a, lth_dim b)
 {
 	if (a == LTH_DIM_NONE || b == LTH_DIM_NONE || dims->nodes[b].count == 0)
 		return LTH_DIM_NONE;
-	struct lth_dim_sum rest = {.count = 0}, quotient = {.count = 0};
+	struct lth_dim_sum rest, quotient;
+	lth_dim_sum_clear(&rest);
+	lth_dim_sum_clear(&quotient);
 	struct lth_dim_term lead = dims->nodes[b].terms[0];
 	lth_dim_sum_add(dims, &rest, 1, a);
 	while (rest.count && !rest.failed) {

@@ -11,8 +11,7 @@ struct lth_dim_memo *lth_dim_memo_begin(const struct lth_dims *dims)
 		uint32_t capacity = dims->cap_atoms ? dims->cap_atoms : 1;
 		memo->atom_stamps = lth_arena_array(dims->arena, capacity, sizeof(*memo->atom_stamps));
 		memo->atom_values = lth_arena_array(dims->arena, capacity, sizeof(*memo->atom_values));
-		memo->atom_ids = lth_arena_array(dims->arena, capacity, sizeof(*memo->atom_ids));
-		memo->cap_atoms = memo->atom_ids ? capacity : 0; /* exhaustion is sticky */
+		memo->cap_atoms = memo->atom_values ? capacity : 0; /* exhaustion is sticky */
 		if (!memo->cap_atoms)
 			memo->atom_stamps = NULL;
 	}
@@ -20,8 +19,7 @@ struct lth_dim_memo *lth_dim_memo_begin(const struct lth_dims *dims)
 		uint32_t capacity = dims->cap_reals ? dims->cap_reals : 1;
 		memo->real_stamps = lth_arena_array(dims->arena, capacity, sizeof(*memo->real_stamps));
 		memo->real_values = lth_arena_array(dims->arena, capacity, sizeof(*memo->real_values));
-		memo->real_ids = lth_arena_array(dims->arena, capacity, sizeof(*memo->real_ids));
-		memo->cap_reals = memo->real_ids ? capacity : 0;
+		memo->cap_reals = memo->real_values ? capacity : 0;
 		if (!memo->cap_reals)
 			memo->real_stamps = NULL;
 	}

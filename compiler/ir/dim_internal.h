@@ -14,6 +14,7 @@
 #define LTH_IR_DIM_INTERNAL_H
 
 #include "compiler/ir/dim.h"
+#include "runtime/base/id_table.h"
 
 enum { LTH_DIM_MAX_TERMS = 128, LTH_DIM_MAX_FACTORS = 24, LTH_DIM_MAX_DEPTH = 100 };
 
@@ -25,7 +26,6 @@ struct lth_dim_term {
 struct lth_dim_product {
 	const uint32_t *atoms; /* ascending in atom order, with repetition */
 	uint32_t count;
-	uint64_t hash;
 };
 
 struct lth_dim_atom {
@@ -34,7 +34,8 @@ struct lth_dim_atom {
 	int64_t min, max;
 	uint32_t depth;
 	bool from_data;
-	uint64_t hash;
+	lth_dim upper;      /* of lth_dim_upper_bound, */
+	uint32_t upper_age; /* valid while it is the context's */
 };
 
 struct lth_dim_node {
@@ -43,7 +44,6 @@ struct lth_dim_node {
 	int64_t min, max;
 	uint32_t depth;
 	bool from_data;
-	uint64_t hash;
 };
 
 struct lth_real_node {
@@ -53,18 +53,11 @@ struct lth_real_node {
 	double min, max;
 	uint32_t depth;
 	bool from_data;
-	uint64_t hash;
-};
-
-struct lth_dim_table { /* open addressing, slots hold id + 1 */
-	uint32_t *slots;
-	uint32_t capacity, count;
 };
 
 /* Memory of an evaluation over the shared expression graph: one slot an atom and one a real. */
 struct lth_dim_memo {
 	uint32_t *atom_stamps, *real_stamps;
-	uint32_t *atom_ids, *real_ids; /* of dim_program.c */
 	int64_t *atom_values;
 	double *real_values;
 	uint32_t cap_atoms, cap_reals, stamp;
@@ -82,9 +75,10 @@ struct lth_dims {
 	uint32_t num_symbols, cap_symbols, cap_symbol_dims, cap_symbol_atoms, num_atoms, cap_atoms, num_products,
 		cap_products;
 	uint32_t num_nodes, cap_nodes, num_reals, cap_reals;
-	struct lth_dim_table symbol_table, atom_table, product_table, node_table, real_table;
+	struct lth_id_table symbol_table, atom_table, product_table, node_table, real_table;
 	struct lth_dim_memo *memo;
 	uint32_t proof_steps; /* what is left of the current proof's budget */
+	uint32_t bounds_age;  /* grows with every symbol that gets a bound */
 	bool overflowed;
 };
 
@@ -94,6 +88,12 @@ struct lth_dim_sum {
 	bool failed;
 	struct lth_dim_term terms[LTH_DIM_MAX_TERMS];
 };
+
+static inline void lth_dim_sum_clear(struct lth_dim_sum *sum) /* the terms need no writing: a sum is 2 KiB */
+{
+	sum->count = 0;
+	sum->failed = false;
+}
 
 /* dim.c: sums */
 void lth_dim_sum_add_term(struct lth_dims *dims, struct lth_dim_sum *sum, int64_t weight, uint32_t product);
@@ -116,10 +116,6 @@ lth_dim lth_dim_from_atom(struct lth_dims *dims, const struct lth_dim_atom *atom
 int lth_dim_compare_products(const struct lth_dims *dims, uint32_t a, uint32_t b);
 int lth_dim_compare_atoms(const struct lth_dims *dims, uint32_t a, uint32_t b);
 int lth_dim_compare(const struct lth_dims *dims, lth_dim a, lth_dim b);
-/* dim.c: hash tables */
-bool lth_dim_table_reserve(struct lth_dims *dims, struct lth_dim_table *table,
-			   uint64_t (*hash_of)(const struct lth_dims *, uint32_t));
-void lth_dim_table_put(struct lth_dim_table *table, uint64_t hash, uint32_t id);
 /* dim_range.c */
 void lth_dim_sum_bounds(struct lth_dims *dims, const struct lth_dim_sum *sum, int64_t *out_min, int64_t *out_max);
 void lth_dim_atom_bounds(const struct lth_dims *dims, struct lth_dim_atom *atom);

@@ -4,29 +4,41 @@
 
 #include <string.h>
 
-struct emitter {
-	const struct lth_dims *dims;
-	struct lth_program *program;
-	const uint32_t *symbol_map;
-	uint32_t *atoms, *reals; /* what each became, LTH_NONE: not yet */
-};
+enum { DIMS, ATOMS, REALS };
 
-static uint32_t emit_dim(struct emitter *emitter, lth_dim a);
+static uint32_t emit_dim(struct lth_dim_emitter *emitter, lth_dim a);
 
-static uint32_t apply(struct emitter *emitter, enum lth_expr_op op, uint32_t a, uint32_t b)
+/* The id that `id` became, LTH_NONE if it has not. */
+static uint32_t made(const struct lth_dim_emitter *emitter, int kind, uint32_t id)
+{
+	return id < emitter->room[kind] ? emitter->made[kind][id] - 1 : LTH_NONE;
+}
+
+static uint32_t note(struct lth_dim_emitter *emitter, int kind, uint32_t id, uint32_t expr)
+{
+	uint32_t *grown = lth_arena_grow(emitter->program->arena, emitter->made[kind], &emitter->room[kind], id + 1,
+					 sizeof(*grown));
+	if (!grown)
+		return LTH_NONE;
+	emitter->made[kind] = grown;
+	grown[id] = expr + 1;
+	return expr;
+}
+
+static uint32_t apply(struct lth_dim_emitter *emitter, enum lth_expr_op op, uint32_t a, uint32_t b)
 {
 	if (a == LTH_NONE || b == LTH_NONE)
 		return LTH_NONE;
 	return lth_program_expr(emitter->program, op, a, b, 0);
 }
 
-static uint32_t emit_real(struct emitter *emitter, lth_real id)
+static uint32_t emit_real(struct lth_dim_emitter *emitter, lth_real id)
 {
 	const struct lth_real_node *real = &emitter->dims->reals[id];
-	uint32_t result;
+	uint32_t result = made(emitter, REALS, id);
 	int64_t bits;
-	if (emitter->reals[id] != LTH_NONE)
-		return emitter->reals[id];
+	if (result != LTH_NONE)
+		return result;
 	if (real->op == LTH_EXPR_RCONST) {
 		memcpy(&bits, &real->value, sizeof(bits));
 		result = lth_program_expr(emitter->program, LTH_EXPR_RCONST, 0, 0, bits);
@@ -36,10 +48,10 @@ static uint32_t emit_real(struct emitter *emitter, lth_real id)
 		uint32_t a = emit_real(emitter, real->a);
 		result = apply(emitter, real->op, a, real->b == LTH_NONE ? 0 : emit_real(emitter, real->b));
 	}
-	return emitter->reals[id] = result;
+	return note(emitter, REALS, id, result);
 }
 
-static uint32_t emit_symbol(struct emitter *emitter, uint32_t number, int64_t divisor)
+static uint32_t emit_symbol(struct lth_dim_emitter *emitter, uint32_t number, int64_t divisor)
 {
 	uint32_t symbol = lth_program_expr(emitter->program, LTH_EXPR_SYMBOL, emitter->symbol_map[number], 0, 0);
 	if (divisor == 1)
@@ -47,12 +59,12 @@ static uint32_t emit_symbol(struct emitter *emitter, uint32_t number, int64_t di
 	return apply(emitter, LTH_EXPR_FLOORDIV, symbol, lth_program_const(emitter->program, divisor));
 }
 
-static uint32_t emit_atom(struct emitter *emitter, uint32_t id)
+static uint32_t emit_atom(struct lth_dim_emitter *emitter, uint32_t id)
 {
 	const struct lth_dim_atom *atom = &emitter->dims->atoms[id];
-	uint32_t result;
-	if (emitter->atoms[id] != LTH_NONE)
-		return emitter->atoms[id];
+	uint32_t result = made(emitter, ATOMS, id);
+	if (result != LTH_NONE)
+		return result;
 	if (atom->op == LTH_EXPR_TOINT) {
 		result = apply(emitter, LTH_EXPR_TOINT, emit_real(emitter, atom->a), 0);
 	} else if (atom->op == LTH_EXPR_OPAQUE) {
@@ -61,10 +73,10 @@ static uint32_t emit_atom(struct emitter *emitter, uint32_t id)
 		uint32_t a = emit_dim(emitter, atom->a);
 		result = apply(emitter, atom->op, a, emit_dim(emitter, atom->b));
 	}
-	return emitter->atoms[id] = result;
+	return note(emitter, ATOMS, id, result);
 }
 
-static uint32_t emit_term(struct emitter *emitter, struct lth_dim_term term)
+static uint32_t emit_term(struct lth_dim_emitter *emitter, struct lth_dim_term term)
 {
 	const struct lth_dim_product *product = &emitter->dims->products[term.product];
 	uint32_t result = LTH_NONE;
@@ -80,32 +92,21 @@ static uint32_t emit_term(struct emitter *emitter, struct lth_dim_term term)
 	return result == LTH_NONE ? weight : term.weight == 1 ? result : apply(emitter, LTH_EXPR_MUL, result, weight);
 }
 
-static uint32_t emit_dim(struct emitter *emitter, lth_dim a)
+static uint32_t emit_dim(struct lth_dim_emitter *emitter, lth_dim a)
 {
 	const struct lth_dim_node *node = &emitter->dims->nodes[a];
+	uint32_t total = made(emitter, DIMS, a);
+	if (total != LTH_NONE)
+		return total;
 	if (node->count == 0)
-		return lth_program_const(emitter->program, 0);
-	uint32_t total = emit_term(emitter, node->terms[0]);
+		return note(emitter, DIMS, a, lth_program_const(emitter->program, 0));
+	total = emit_term(emitter, node->terms[0]);
 	for (uint32_t i = 1; i < node->count; i++)
 		total = apply(emitter, LTH_EXPR_ADD, total, emit_term(emitter, node->terms[i]));
-	return total;
+	return note(emitter, DIMS, a, total);
 }
 
-uint32_t lth_dim_to_program(const struct lth_dims *dims, lth_dim a, struct lth_program *program,
-			    const uint32_t *symbol_map)
+uint32_t lth_dim_to_program(struct lth_dim_emitter *emitter, lth_dim a)
 {
-	int64_t value;
-	if (a == LTH_DIM_NONE)
-		return LTH_NONE;
-	if (lth_dim_node_const(dims, a, &value))
-		return lth_program_const(program, value);
-	struct lth_dim_memo *memo = lth_dim_memo_begin(dims);
-	struct emitter emitter = {dims, program, symbol_map, NULL, NULL};
-	if (!memo)
-		return LTH_NONE;
-	emitter.atoms = memo->atom_ids;
-	emitter.reals = memo->real_ids;
-	memset(emitter.atoms, 0xff, dims->num_atoms * sizeof(*emitter.atoms));
-	memset(emitter.reals, 0xff, dims->num_reals * sizeof(*emitter.reals));
-	return emit_dim(&emitter, a);
+	return a == LTH_DIM_NONE ? LTH_NONE : emit_dim(emitter, a);
 }

@@ -114,7 +114,8 @@ void lth_dim_sum_bounds(struct lth_dims *dims, const struct lth_dim_sum *sum, in
 	for (uint32_t i = 0; i < sum->count && try_shift; i++)
 		try_shift = dims->products[sum->terms[i].product].count <= MAX_SHIFTED_FACTORS;
 	if (try_shift) {
-		struct lth_dim_sum out = {.count = 0};
+		struct lth_dim_sum out;
+		lth_dim_sum_clear(&out);
 		for (uint32_t i = 0; i < sum->count && !out.failed; i++) {
 			const struct lth_dim_product *product = &dims->products[sum->terms[i].product];
 			add_shifted(dims, &out, sum->terms[i].weight, product->atoms, product->count, 0);
@@ -290,7 +291,8 @@ static bool nonnegative(struct lth_dims *dims, const struct lth_dim_sum *sum, un
 static bool at_most(struct lth_dims *dims, lth_dim a, lth_dim b, int64_t plus)
 {
 	enum { FUEL = 4, STEPS = 48 };
-	struct lth_dim_sum sum = {.count = 0};
+	struct lth_dim_sum sum;
+	lth_dim_sum_clear(&sum);
 	dims->proof_steps = STEPS;
 	lth_dim_sum_add(dims, &sum, 1, b);
 	lth_dim_sum_add(dims, &sum, -1, a);
@@ -315,7 +317,8 @@ enum lth_truth lth_dim_equal(struct lth_dims *dims, lth_dim a, lth_dim b)
 		return LTH_YES;
 	if (at_most(dims, a, b, -1) || at_most(dims, b, a, -1))
 		return LTH_NO;
-	struct lth_dim_sum sum = {.count = 0};
+	struct lth_dim_sum sum;
+	lth_dim_sum_clear(&sum);
 	lth_dim_sum_add(dims, &sum, 1, a);
 	lth_dim_sum_add(dims, &sum, -1, b);
 	int64_t constant = 0, factor = 0;

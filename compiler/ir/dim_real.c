@@ -10,23 +10,14 @@
 
 static const double exact_f64 = 9007199254740992.0, exact_f32 = 16777216.0;
 
-static uint64_t real_hash_of(const struct lth_dims *dims, uint32_t id)
-{
-	return dims->reals[id].hash;
-}
-
 static lth_real intern(struct lth_dims *dims, struct lth_real_node real)
 {
 	if (real.depth > LTH_DIM_MAX_DEPTH)
 		return lth_dim_overflow(dims);
-	if (!lth_dim_table_reserve(dims, &dims->real_table, real_hash_of))
-		return LTH_DIM_NONE;
 	uint64_t bits;
 	memcpy(&bits, &real.value, sizeof(bits));
-	real.hash = lth_hash_u64(real.a | (uint64_t)real.b << 32, lth_hash_u64(bits, (uint64_t)real.op));
-	uint32_t mask = dims->real_table.capacity - 1;
-	for (uint32_t slot = (uint32_t)real.hash & mask; dims->real_table.slots[slot]; slot = (slot + 1) & mask) {
-		uint32_t id = dims->real_table.slots[slot] - 1;
+	uint64_t hash = lth_hash_u64(real.a | (uint64_t)real.b << 32, lth_hash_u64(bits, (uint64_t)real.op));
+	for (uint32_t at = 0, id; (id = lth_id_table_next(&dims->real_table, hash, &at)) != LTH_NONE;) {
 		const struct lth_real_node *other = &dims->reals[id];
 		if (other->op == real.op && other->a == real.a && other->b == real.b &&
 		    memcmp(&other->value, &real.value, sizeof(bits)) == 0)
@@ -34,11 +25,10 @@ static lth_real intern(struct lth_dims *dims, struct lth_real_node real)
 	}
 	struct lth_real_node *reals =
 		lth_arena_grow(dims->arena, dims->reals, &dims->cap_reals, dims->num_reals + 1, sizeof(*reals));
-	if (!reals)
+	if (!reals || !lth_id_table_put(&dims->real_table, dims->arena, hash, dims->num_reals))
 		return LTH_DIM_NONE;
 	dims->reals = reals;
 	reals[dims->num_reals] = real;
-	lth_dim_table_put(&dims->real_table, real.hash, dims->num_reals);
 	return dims->num_reals++;
 }
 

@@ -2,6 +2,8 @@
  * expressions in the symbols, so this runs once and nothing has to be fused again. */
 #include "compiler/memory/manifest.h"
 
+#include "runtime/base/hash.h"
+
 #include <string.h>
 
 void lth_build_bound(struct lth_builder *builder, uint32_t symbol)
@@ -9,18 +11,24 @@ void lth_build_bound(struct lth_builder *builder, uint32_t symbol)
 	builder->bound[symbol] = builder->new_bounds = true;
 }
 
-/* Has every symbol of the expression a value? */
-static bool has_value(const struct lth_builder *builder, uint32_t expr)
+/* Has every symbol of the expression a value? What has one keeps it. */
+static bool has_value(struct lth_builder *builder, uint32_t expr)
 {
 	const struct lth_program *program = builder->program;
 	const struct lth_expr *e = &program->exprs[expr];
 	if (e->op == LTH_EXPR_SYMBOL)
 		return program->symbols[e->a].source == LTH_SOURCE_INPUT || builder->bound[e->a];
 	unsigned operands = lth_expr_operands(e->op);
-	return (operands < 1 || has_value(builder, e->a)) && (operands < 2 || has_value(builder, e->b));
+	bool *valued = lth_arena_grow(program->arena, builder->valued, &builder->cap_valued, expr + 1, sizeof(*valued));
+	if (!valued)
+		return false;
+	builder->valued = valued;
+	if (!valued[expr] && (operands < 1 || has_value(builder, e->a)) && (operands < 2 || has_value(builder, e->b)))
+		builder->valued[expr] = true;
+	return builder->valued[expr];
 }
 
-bool lth_build_known(const struct lth_builder *builder, lth_dim dim, uint32_t expr)
+bool lth_build_known(struct lth_builder *builder, lth_dim dim, uint32_t expr)
 {
 	return !lth_dim_depends_on_data(builder->graph->dims, dim) || has_value(builder, expr);
 }
@@ -49,13 +57,16 @@ void lth_build_guards(struct lth_builder *builder, lth_region_id region)
 static uint32_t kernel_id(struct lth_builder *builder, const struct lth_step *step)
 {
 	struct lth_program *program = builder->program;
-	for (uint32_t i = 0; i < program->num_kernels; i++)
-		if (strcmp(program->kernels[i].name, step->kernel_name) == 0)
-			return i;
+	uint64_t hash = lth_hash_bytes(step->kernel_name, strlen(step->kernel_name), 0);
+	for (uint32_t at = 0, id; (id = lth_id_table_next(&builder->kernels, hash, &at)) != LTH_NONE;)
+		if (strcmp(program->kernels[id].name, step->kernel_name) == 0)
+			return id;
 	struct lth_kernel kernel = {.name = step->kernel_name,
 				    .description = step->spec->description,
 				    .num_pointers = step->spec->num_operands,
 				    .num_ints = step->spec->num_ints};
+	if (!lth_id_table_put(&builder->kernels, program->arena, hash, program->num_kernels))
+		return LTH_NONE;
 	return lth_program_kernel(program, &kernel);
 }
 

@@ -3,6 +3,7 @@
 #define LTH_MEMORY_MANIFEST_H
 
 #include "compiler/memory/memory.h"
+#include "runtime/base/id_table.h"
 
 struct lth_builder {
 	const struct lth_manifest *input;
@@ -11,17 +12,18 @@ struct lth_builder {
 	struct lth_constants *constants;
 	struct lth_diag *diag;
 	uint32_t *symbol_map;  /* the graph's symbols to the program's */
+	struct lth_dim_emitter emitter;
+	struct lth_id_table kernels, pieces; /* by name; by place in the compile's memory */
 	uint32_t *storage_of;  /* by value: storage of a base, or LTH_NONE */
 	uint32_t *tensor_of;   /* by value */
 	uint32_t *output_of;   /* by base value: the main output that its storage is, or LTH_NONE */
 	bool *bound;           /* by the program's symbol: it has a value where the list has come to */
 	bool new_bounds;       /* since guards were looked at */
+	bool *valued;          /* by expression: has_value was seen to be so */
+	uint32_t cap_valued;
 	bool *guarded;         /* by guard: it is in the list */
 	bool *alive;           /* by storage: its ALLOC has been written */
 	uint32_t cap_alive;
-	uint32_t *kernel_ids;  /* of names seen: open list */
-	const char **kernel_names;
-	uint32_t num_kernels, cap_kernels, cap_names;
 };
 
 /* A dimension as an expression of the program. */
@@ -45,7 +47,7 @@ enum lth_code lth_build_builtin(struct lth_builder *builder, const struct lth_st
 /* BINDs of the data symbols that the value's elements are. manifest_builtin.c */
 void lth_build_binds(struct lth_builder *builder, lth_value_id value);
 /* Has every symbol of the dimension a value where the list has come to? */
-bool lth_build_known(const struct lth_builder *builder, lth_dim dim, uint32_t expr);
+bool lth_build_known(struct lth_builder *builder, lth_dim dim, uint32_t expr);
 /* Notes that a symbol has a value from here on. */
 void lth_build_bound(struct lth_builder *builder, uint32_t symbol);
 /* GUARDs of a region whose symbols have values by now. */

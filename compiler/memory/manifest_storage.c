@@ -1,11 +1,13 @@
 /* ManifestAlloc: symbols, storages and tensors. */
 #include "compiler/memory/manifest.h"
 
+#include "runtime/base/hash.h"
+
 #include <string.h>
 
 uint32_t lth_build_dim(struct lth_builder *builder, lth_dim dim)
 {
-	return lth_dim_to_program(builder->graph->dims, dim, builder->program, builder->symbol_map);
+	return lth_dim_to_program(&builder->emitter, dim);
 }
 
 /* Which dimension of which input a symbol is. */
@@ -35,6 +37,8 @@ enum lth_code lth_build_symbols(struct lth_builder *builder)
 	if (!builder->symbol_map)
 		return LTH_OK;
 	memset(builder->symbol_map, 0xff, (count + 1) * sizeof(uint32_t));
+	builder->emitter = (struct lth_dim_emitter){
+		.dims = dims, .program = builder->program, .symbol_map = builder->symbol_map};
 	for (int data = 0; data < 2; data++)
 		for (uint32_t i = 0; i < count; i++) {
 			const struct lth_dim_symbol *from = lth_dims_symbol(dims, i);
@@ -62,31 +66,48 @@ static int64_t round_up(int64_t value, int64_t unit)
 	return (value + unit - 1) / unit * unit;
 }
 
-uint32_t lth_build_constant(struct lth_builder *builder, const void *data, int64_t bytes, const char *name)
+/* Where the bytes stand in the executable's constants: one piece for what several values share. LTH_NONE: no memory. */
+static uint32_t constant_piece(struct lth_builder *builder, const void *data, int64_t bytes)
 {
 	struct lth_constants *constants = builder->constants;
+	struct lth_arena *arena = builder->program->arena;
+	uint64_t hash = lth_hash_u64((uint64_t)(uintptr_t)data, (uint64_t)bytes);
+	for (uint32_t at = 0, id; (id = lth_id_table_next(&builder->pieces, hash, &at)) != LTH_NONE;)
+		if (constants->pieces[id].data == data && constants->pieces[id].bytes == bytes)
+			return id;
+	struct lth_constant_piece *pieces = lth_arena_grow(arena, constants->pieces, &constants->capacity,
+							   constants->count + 1, sizeof(*pieces));
+	if (!pieces || !lth_id_table_put(&builder->pieces, arena, hash, constants->count))
+		return LTH_NONE;
+	constants->pieces = pieces;
+	int64_t offset = round_up(constants->bytes, 64);
+	pieces[constants->count] = (struct lth_constant_piece){data, bytes, offset};
+	constants->bytes = offset + bytes;
+	return constants->count++;
+}
+
+uint32_t lth_build_constant(struct lth_builder *builder, const void *data, int64_t bytes, const char *name)
+{
 	struct lth_program *program = builder->program;
-	int64_t offset = -1;
-	for (uint32_t i = 0; i < constants->count && offset < 0; i++)
-		if (constants->pieces[i].data == data && constants->pieces[i].bytes == bytes)
-			offset = constants->pieces[i].offset;
-	if (offset < 0) {
-		struct lth_constant_piece *pieces =
-			lth_arena_grow(program->arena, constants->pieces, &constants->capacity, constants->count + 1,
-				       sizeof(*pieces));
-		if (!pieces)
-			return LTH_NONE;
-		constants->pieces = pieces;
-		offset = round_up(constants->bytes, 64);
-		pieces[constants->count++] = (struct lth_constant_piece){data, bytes, offset};
-		constants->bytes = offset + bytes;
-	}
+	uint32_t piece = constant_piece(builder, data, bytes);
+	if (piece == LTH_NONE)
+		return LTH_NONE;
 	struct lth_storage storage = {.kind = LTH_STORAGE_CONSTANT,
-				      .index = offset,
+				      .index = builder->constants->pieces[piece].offset,
 				      .size = lth_program_const(program, bytes),
 				      .alignment = 64,
 				      .name = name};
 	return lth_program_storage(program, &storage);
+}
+
+/* Bytes that so many elements take; `divide` says what becomes of a byte that packed elements fill in part. */
+static lth_dim bytes_of(struct lth_dims *dims, enum lth_dtype dtype, lth_dim count,
+			lth_dim (*divide)(struct lth_dims *, lth_dim, lth_dim))
+{
+	int64_t bits = (int64_t)lth_dtype_bits(dtype);
+	if (bits % 8 == 0)
+		return lth_dim_mul(dims, count, lth_dim_const(dims, bits / 8));
+	return divide(dims, lth_dim_mul(dims, count, lth_dim_const(dims, bits)), lth_dim_const(dims, 8));
 }
 
 /* Bytes of a value's dense shape as an expression; `bounded`: with data symbols at their bound. LTH_NONE without one. */
@@ -98,8 +119,7 @@ static uint32_t value_bytes(struct lth_builder *builder, const struct lth_value 
 		count = lth_dim_upper_bound(dims, count);
 	if (count == LTH_DIM_NONE)
 		return LTH_NONE;
-	lth_dim bits = lth_dim_mul(dims, count, lth_dim_const(dims, (int64_t)lth_dtype_bits(value->type.dtype)));
-	return lth_build_dim(builder, lth_dim_ceildiv(dims, bits, lth_dim_const(dims, 8)));
+	return lth_build_dim(builder, bytes_of(dims, value->type.dtype, count, lth_dim_ceildiv));
 }
 
 uint32_t lth_build_bytes(struct lth_builder *builder, lth_value_id value)
@@ -111,9 +131,8 @@ void lth_build_pool(struct lth_builder *builder, lth_value_id base, lth_dim elem
 {
 	const struct lth_value *value = &builder->graph->values[base];
 	struct lth_dims *dims = builder->graph->dims;
-	lth_dim bits = lth_dim_mul(dims, elements, lth_dim_const(dims, (int64_t)lth_dtype_bits(value->type.dtype)));
 	struct lth_storage storage = {.kind = LTH_STORAGE_POOL,
-				      .size = lth_build_dim(builder, lth_dim_ceildiv(dims, bits, lth_dim_const(dims, 8))),
+				      .size = lth_build_dim(builder, bytes_of(dims, value->type.dtype, elements, lth_dim_ceildiv)),
 				      .alignment = builder->input->alignment,
 				      .name = value->name};
 	builder->storage_of[base] = lth_program_storage(builder->program, &storage);
@@ -164,8 +183,7 @@ uint32_t lth_build_tensor(struct lth_builder *builder, lth_value_id value)
 		tensor.dims[axis] = lth_build_dim(builder, v->type.dims[axis]);
 		tensor.strides[axis] = lth_build_dim(builder, access->strides[axis]);
 	}
-	lth_dim bits = lth_dim_mul(dims, access->offset, lth_dim_const(dims, (int64_t)lth_dtype_bits(v->type.dtype)));
-	tensor.offset = lth_build_dim(builder, lth_dim_floordiv(dims, bits, lth_dim_const(dims, 8)));
+	tensor.offset = lth_build_dim(builder, bytes_of(dims, v->type.dtype, access->offset, lth_dim_floordiv));
 	return builder->tensor_of[value] = lth_program_tensor(builder->program, &tensor);
 }
 

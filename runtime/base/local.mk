@@ -6,6 +6,7 @@ noinst_LIBRARIES += %D%/libbase.a %D%/libsha256.a
 	%D%/checked.h \
 	%D%/diag.c %D%/diag.h \
 	%D%/hash.c %D%/hash.h \
+	%D%/id_table.c %D%/id_table.h \
 	%D%/io.c %D%/io.h \
 	%D%/log.c %D%/log.h \
 	%D%/place.c %D%/place.h \

@@ -292,7 +292,8 @@ static void check_program(const struct sample *s, int64_t points[NUM_POINTS][NUM
 									  .hint = from->hint,
 									  .bound = LTH_NONE});
 	}
-	uint32_t expr = lth_dim_to_program(dims, s->dim, program, map);
+	struct lth_dim_emitter emitter = {.dims = dims, .program = program, .symbol_map = map};
+	uint32_t expr = lth_dim_to_program(&emitter, s->dim);
 	ck_assert_uint_lt(expr, program->num_exprs);
 	int64_t *values = lth_arena_array(arena, program->num_exprs, sizeof(*values));
 	for (int p = 0; p < NUM_POINTS; p++) {
