@@ -4,6 +4,7 @@
 #include "runtime/base/checked.h"
 #include "runtime/base/diag.h"
 #include "runtime/base/hash.h"
+#include "runtime/base/id_table.h"
 #include "runtime/base/io.h"
 #include "runtime/base/sha256.h"
 
@@ -111,6 +112,25 @@ START_TEST(hash_differs_by_one_bit_and_length)
 }
 END_TEST
 
+/* Hashes that collide and wrap around the table's end: ids of one hash come in the order they were put. */
+START_TEST(id_table_keeps_all_through_growth)
+{
+	struct lth_arena *arena = lth_arena_create(0);
+	struct lth_id_table table = {0};
+	uint32_t at = 0;
+	ck_assert_uint_eq(lth_id_table_next(&table, 5, &at), LTH_ID_NONE);
+	for (uint32_t id = 0; id < 1000; id++)
+		ck_assert(lth_id_table_put(&table, arena, UINT64_MAX - id % 7, id));
+	for (uint32_t k = 0; k < 7; k++) {
+		at = 0;
+		for (uint32_t id = k; id < 1000; id += 7)
+			ck_assert_uint_eq(lth_id_table_next(&table, UINT64_MAX - k, &at), id);
+		ck_assert_uint_eq(lth_id_table_next(&table, UINT64_MAX - k, &at), LTH_ID_NONE);
+	}
+	lth_arena_destroy(&arena);
+}
+END_TEST
+
 START_TEST(sha256_of_abc)
 {
 	char text[LTH_DIGEST_TEXT];
@@ -154,6 +174,7 @@ int main(void)
 	tcase_add_test(tests, buf_numbers_and_quotes);
 	tcase_add_test(tests, division_rounds_as_named);
 	tcase_add_test(tests, hash_differs_by_one_bit_and_length);
+	tcase_add_test(tests, id_table_keeps_all_through_growth);
 	tcase_add_test(tests, sha256_of_abc);
 	tcase_add_test(tests, files_round_trip);
 	SRunner *runner = srunner_create(suite);
