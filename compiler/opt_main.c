@@ -45,7 +45,7 @@ static bool parse_field(const char *text, size_t length, int64_t *out)
 	return !errno && !*end && end != copy;
 }
 
-/* NAME=MIN:MAX:HINT:xMULTIPLE; a lone number is both ends. The name may hold '='. */
+/* NAME=MIN:MAX:HINT:xMULTIPLE; a max of * is none, a lone number is both ends. The name may hold '='. */
 static enum lth_code parse_dim(struct arguments *arguments, char *text, struct lth_diag *diag)
 {
 	static const char form[] = "NAME=MIN:MAX:HINT:xMULTIPLE";
@@ -59,7 +59,8 @@ static enum lth_code parse_dim(struct arguments *arguments, char *text, struct l
 		size_t length = strcspn(at, ":");
 		bool multiple = *at == 'x';
 		int64_t *target = multiple ? &dim.multiple : field < 3 ? fields[field] : NULL;
-		if (!target || !parse_field(at + multiple, length - multiple, target))
+		bool open = field == 1 && length == 1 && *at == '*'; /* as it is */
+		if (!target || (!open && !parse_field(at + multiple, length - multiple, target)))
 			return wrong(diag, "--dim", form, text);
 		at += length;
 		if (!*at)

@@ -27,6 +27,12 @@ static enum lth_code wrong(const struct lth_option_row *row, const char *expecte
 	return lth_diag_fail(diag, LTH_INVALID_OPTION, row->path, expected, NULL, "%s", *found ? found : "nothing");
 }
 
+/* Which of two values was meant, nobody knows. */
+static enum lth_code twice(const struct lth_option_row *row, struct lth_diag *diag)
+{
+	return wrong(row, "one value", "two", diag);
+}
+
 /* --- from a query string */
 static bool parse_integer(const char *text, json_int_t *out)
 {
@@ -92,23 +98,28 @@ static json_t *get(const json_t *options, const char *path)
 	return options ? json_object_get(options, path) : NULL;
 }
 
-/* min[:max[:hint]][:xMULTIPLE] */
+/* min[:max[:hint]][:xMULTIPLE]; a max of * is none */
 static json_t *dim_range(const char *text)
 {
 	static const char *const keys[] = {"min", "max", "hint"};
 	json_t *range = json_object();
 	char *copy = strdup(text), *rest = copy;
 	int position = 0;
-	bool ok = range && copy;
+	bool ok = range && copy, open = false;
 	for (char *part; ok && (part = strsep(&rest, ":")) != NULL;) {
 		json_int_t number;
 		bool multiple = part[0] == 'x';
+		if (position == 1 && strcmp(part, "*") == 0) {
+			open = true;
+			position++;
+			continue;
+		}
 		ok = parse_integer(part + multiple, &number) &&
 		     (multiple ? rest == NULL && position > 0 : position < 3) &&
 		     json_object_set_new(range, multiple ? "multiple" : keys[position], json_integer(number)) == 0;
 		position++;
 	}
-	if (ok && !json_object_get(range, "max")) /* one number: a fixed extent */
+	if (ok && !open && !json_object_get(range, "max")) /* one number: a fixed extent */
 		json_object_set(range, "max", json_object_get(range, "min"));
 	free(copy);
 	if (ok)
@@ -120,7 +131,8 @@ static json_t *dim_range(const char *text)
 static enum lth_code add_dim(const struct lth_option_row *row, json_t *options, const char *value,
 			     struct lth_diag *diag)
 {
-	static const char expected[] = "NAME=MIN:MAX, NAME=MIN:MAX:HINT, with :xMULTIPLE at the end if wanted";
+	static const char expected[] = "NAME=SIZE, NAME=MIN:MAX or NAME=MIN:MAX:HINT, a MAX of * for none, with "
+				       ":xMULTIPLE at the end if wanted";
 	char name[256];
 	const char *equals = strrchr(value, '=');
 	if (!equals || equals == value || (size_t)(equals - value) >= sizeof(name))
@@ -133,6 +145,10 @@ static enum lth_code add_dim(const struct lth_option_row *row, json_t *options, 
 	if (!dims) {
 		dims = json_object();
 		put(options, row->path, dims);
+	}
+	if (json_object_get(dims, name)) {
+		json_decref(range);
+		return twice(row, diag);
 	}
 	return json_object_set_new(dims, name, range) == 0 ? LTH_OK
 							   : wrong(row, "a name in UTF-8", "another encoding", diag);
@@ -169,6 +185,8 @@ static enum lth_code add_to_map(const struct lth_description *description, json_
 			map = json_object();
 			put(options, row->path, map);
 		}
+		if (json_object_get(map, name + length + 1))
+			return twice(row, diag);
 		return json_object_set_new(map, name + length + 1, json_integer(number)) == 0
 			       ? LTH_OK
 			       : wrong(row, "a name in UTF-8", "another encoding", diag);
@@ -201,6 +219,8 @@ enum lth_code lth_options_add(const struct lth_description *description, json_t 
 		return add_dim(row, options, value, diag);
 	if (row->type == LTH_OPTION_LIST)
 		return add_to_list(row, options, value, diag);
+	if (get(options, row->path))
+		return twice(row, diag);
 	json_t *parsed = scalar(row, value);
 	if (!parsed)
 		return wrong(row, expected[row->type], value, diag);
@@ -251,12 +271,15 @@ static enum lth_code check_dims(const struct lth_option_row *row, const json_t *
 {
 	static const char *const keys[] = {"min", "max", "hint", "multiple"};
 	const char *name, *key;
+	char place[300];
 	json_t *range, *number;
 	if (!json_is_object(value))
 		return wrong(row, "an object of ranges by name", kind_name(value), diag);
 	json_object_foreach((json_t *)(uintptr_t)value, name, range) {
+		snprintf(place, sizeof(place), "%s.%s", row->path, name);
 		if (!json_is_object(range))
-			return wrong(row, "ranges such as {\"min\":1,\"max\":64}", kind_name(range), diag);
+			return lth_diag_fail(diag, LTH_INVALID_OPTION, place, "a range such as {\"min\":1,\"max\":64}",
+					     NULL, "%s", kind_name(range));
 		json_object_foreach(range, key, number) {
 			bool known = false;
 			for (int i = 0; i < 4; i++)
@@ -264,12 +287,12 @@ static enum lth_code check_dims(const struct lth_option_row *row, const json_t *
 			if (!known)
 				return unknown(key, keys, 4, "member of a range", diag);
 			if (!json_is_integer(number) || json_integer_value(number) < 0)
-				return lth_diag_fail(diag, LTH_INVALID_OPTION, name, "whole numbers, 0 or more", NULL,
+				return lth_diag_fail(diag, LTH_INVALID_OPTION, place, "whole numbers, 0 or more", NULL,
 						     "%s of %s", kind_name(number), key);
 		}
 		const json_t *low = json_object_get(range, "min"), *high = json_object_get(range, "max");
 		if (low && high && json_integer_value(low) > json_integer_value(high))
-			return lth_diag_fail(diag, LTH_INVALID_OPTION, name, "min at most max", NULL,
+			return lth_diag_fail(diag, LTH_INVALID_OPTION, place, "min at most max", NULL,
 					     "min %lld above max %lld", (long long)json_integer_value(low),
 					     (long long)json_integer_value(high));
 	}

@@ -339,6 +339,10 @@ static enum lth_code check_body(struct lth_request *request, struct lth_diag *di
 					     request->route->method, request->route->path);
 		return LTH_OK;
 	}
+	const char *encoding = lth_request_header(request, "Content-Encoding");
+	if (encoding && strcasecmp(encoding, "identity") != 0)
+		return lth_diag_fail(diag, LTH_UNSUPPORTED_MEDIA, "Content-Encoding", "a body that is not compressed", NULL,
+				     "%s", encoding);
 	enum lth_content content = lth_content_type(lth_request_header(request, "Content-Type"));
 	if (request->route->body == LTH_BODY_MODEL && (content == LTH_CONTENT_OTHER || content == LTH_CONTENT_CSV))
 		return lth_diag_fail(diag, LTH_UNSUPPORTED_MEDIA, "Content-Type",

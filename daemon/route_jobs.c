@@ -33,6 +33,56 @@ static bool number_argument(struct lth_request *request, const char *name, long 
 	return true;
 }
 
+static bool refuse_word(struct lth_request *request, const char *place, const char *word, const char *const *words,
+			size_t count)
+{
+	struct lth_diag diag = {0};
+	struct lth_buf expected = {0};
+	for (size_t i = 0; i < count; i++)
+		lth_buf_printf(&expected, "%s%s", i == 0 ? "" : i + 1 == count ? " or " : ", ", words[i]);
+	lth_diag_fail(&diag, LTH_INVALID_REQUEST, place, lth_buf_text(&expected), NULL, "'%s'", word);
+	lth_buf_free(&expected);
+	lth_reply_problem(request, &diag, NULL);
+	return false;
+}
+
+static bool is_one_of(const char *word, const char *const *words, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(word, words[i]) == 0)
+			return true;
+	return false;
+}
+
+static const char *const filters[] = {"state", "kind", "client", "limit", "before"};
+enum { NUM_FILTERS = sizeof(filters) / sizeof(filters[0]) };
+
+static bool find_unknown(void *context, const char *name, const char *value)
+{
+	(void)value;
+	if (!is_one_of(name, filters, NUM_FILTERS))
+		*(const char **)context = name;
+	return *(const char **)context == NULL;
+}
+
+/* A slip in a filter would else list all jobs, or none. False with the reply set. */
+static bool check_filters(struct lth_request *request)
+{
+	static const char *const states[] = {"queued", "running", "done", "failed"};
+	const char *kinds[LTH_NUM_JOB], *unknown = NULL;
+	const char *state = lth_request_argument(request, "state"), *kind = lth_request_argument(request, "kind");
+	for (int i = 0; i < LTH_NUM_JOB; i++)
+		kinds[i] = lth_job_kind_name((enum lth_job_kind)i);
+	lth_request_arguments(request, find_unknown, &unknown);
+	if (unknown)
+		return refuse_word(request, "query", unknown, filters, NUM_FILTERS);
+	if (state && !is_one_of(state, states, sizeof(states) / sizeof(states[0])))
+		return refuse_word(request, "state", state, states, sizeof(states) / sizeof(states[0]));
+	if (kind && !is_one_of(kind, kinds, LTH_NUM_JOB))
+		return refuse_word(request, "kind", kind, kinds, LTH_NUM_JOB);
+	return true;
+}
+
 static bool is_or_absent(const char *wanted, const char *text)
 {
 	return !wanted || strcmp(wanted, text) == 0;
@@ -45,7 +95,7 @@ void lth_route_jobs(struct lth_request *request)
 	const char *kind = lth_request_argument(request, "kind"), *before = lth_request_argument(request, "before");
 	const char *next = NULL;
 	long limit;
-	if (!number_argument(request, "limit", STANDARD, MOST, &limit))
+	if (!check_filters(request) || !number_argument(request, "limit", STANDARD, MOST, &limit))
 		return;
 	struct lth_job *job = lth_jobs_newest(request->server->jobs);
 	if (before) {

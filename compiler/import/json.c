@@ -247,13 +247,13 @@ typedef enum lth_code (*read_fn)(struct lth_json *json, const struct lth_json_pa
 				 struct lth_json_scope *scope);
 
 static enum lth_code read_list(struct lth_json *json, const struct lth_json_path *path, const json_t *object,
-			       const char *member, read_fn read, struct lth_json_scope *scope)
+			       const char *member, bool required, read_fn read, struct lth_json_scope *scope)
 {
 	const json_t *list = json_object_get(object, member);
 	const struct lth_json_path at_list = {path, member, 0};
 	enum lth_code code = LTH_OK;
 	if (!list)
-		return LTH_OK;
+		return required ? lth_json_fail(json, path, "nodes and outputs", "a graph without %s", member) : LTH_OK;
 	if (!json_is_array(list))
 		return lth_json_fail(json, &at_list, "a list", "another value");
 	for (size_t i = 0; i < json_array_size(list) && code == LTH_OK; i++) {
@@ -269,11 +269,11 @@ enum lth_code lth_json_graph(struct lth_json *json, const struct lth_json_path *
 	enum lth_code code;
 	if (scope->depth > MAX_GRAPH_DEPTH)
 		return lth_json_fail(json, path, "graphs nested at most 32 deep", "a deeper one");
-	if ((code = read_list(json, path, object, "constants", read_constant, scope)) ||
-	    (code = read_list(json, path, object, "inputs", read_input, scope)) ||
-	    (code = read_list(json, path, object, "nodes", lth_json_node, scope)))
+	if ((code = read_list(json, path, object, "constants", false, read_constant, scope)) ||
+	    (code = read_list(json, path, object, "inputs", false, read_input, scope)) ||
+	    (code = read_list(json, path, object, "nodes", true, lth_json_node, scope)))
 		return code;
-	return read_list(json, path, object, "outputs", read_output, scope);
+	return read_list(json, path, object, "outputs", true, read_output, scope);
 }
 
 /* ---- the document ---- */

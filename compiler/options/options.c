@@ -164,11 +164,13 @@ static enum lth_code check_dims(const struct row *row, const json_t *value, stru
 		return wrong_type(row->path, "an object of ranges", value, diag);
 	json_t *copy = json_deep_copy(value), *range, *number;
 	const char *name, *member;
+	char place[300];
 	enum lth_code code = LTH_OK;
 	json_object_foreach(copy, name, range)
 	{
+		snprintf(place, sizeof(place), "%s.%s", row->path, name);
 		if (!json_is_object(range)) {
-			code = wrong_type(name, "an object with min, max, hint, multiple", range, diag);
+			code = wrong_type(place, "an object with min, max, hint, multiple", range, diag);
 			break;
 		}
 		json_object_foreach(range, member, number)
@@ -177,14 +179,14 @@ static enum lth_code check_dims(const struct row *row, const json_t *value, stru
 			for (int i = 0; i < 4; i++)
 				known |= strcmp(member, members[i]) == 0;
 			if (!known || !json_is_integer(number) || json_integer_value(number) < 0)
-				code = lth_diag_fail(diag, LTH_INVALID_OPTION, name,
+				code = lth_diag_fail(diag, LTH_INVALID_OPTION, place,
 						     "min, max, hint, multiple, each an integer of at least 0", NULL,
 						     "'%s': %s", member, type_name(number));
 		}
 		int64_t low = json_integer_value(json_object_get(range, "min"));
 		const json_t *high = json_object_get(range, "max");
 		if (code == LTH_OK && high && json_integer_value(high) < low)
-			code = lth_diag_fail(diag, LTH_INVALID_OPTION, name, "min <= max", NULL,
+			code = lth_diag_fail(diag, LTH_INVALID_OPTION, place, "min <= max", NULL,
 					     "min %lld, max %lld", (long long)low,
 					     (long long)json_integer_value(high));
 		if (code != LTH_OK)

@@ -165,7 +165,7 @@ char *lth_arena_printf(struct lth_arena *arena, const char *format, ...)
 
 void *lth_arena_grow(struct lth_arena *arena, void *array, uint32_t *capacity, uint32_t need, size_t element_size)
 {
-	if (need <= *capacity)
+	if (need <= *capacity && array) /* NULL is exhaustion, so even a need of none gets an array */
 		return array;
 	uint32_t wanted = *capacity > UINT32_MAX / 2 ? UINT32_MAX : *capacity * 2;
 	wanted = wanted < 8 ? 8 : wanted;

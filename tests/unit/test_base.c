@@ -65,6 +65,8 @@ START_TEST(arena_grow_keeps_content)
 {
 	struct lth_arena *arena = lth_arena_create(0);
 	uint32_t capacity = 0, *numbers = NULL;
+	ck_assert_ptr_nonnull(lth_arena_grow(arena, NULL, &capacity, 0, sizeof(*numbers)));
+	capacity = 0;
 	for (uint32_t i = 0; i < 1000; i++) {
 		numbers = lth_arena_grow(arena, numbers, &capacity, i + 1, sizeof(*numbers));
 		numbers[i] = i;
