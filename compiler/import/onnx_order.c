@@ -43,13 +43,26 @@ static bool define(struct order *order, struct lth_name_map *map, const char *na
 
 static bool note_graph(struct order *order, const Lth__Onnx__Graph *graph, const struct local_names *parent);
 
+/* Gradient names the tensor that it differentiates, which is none of its inputs. */
+static bool note_named(struct order *order, const Lth__Onnx__Node *node, const Lth__Onnx__Attribute *attribute,
+		       const struct local_names *locals)
+{
+	bool names = node->op_type && strcmp(node->op_type, "Gradient") == 0 && attribute->name &&
+		     strcmp(attribute->name, "y") == 0;
+	if (!names)
+		return true;
+	const char *name = lth_arena_strndup(order->onnx->base.arena, (const char *)attribute->s.data, attribute->s.len);
+	return name && note_use(order, locals, name);
+}
+
 static bool note_node(struct order *order, const Lth__Onnx__Node *node, const struct local_names *locals)
 {
 	bool ok = true;
 	for (size_t i = 0; i < node->n_input && ok; i++)
 		ok = note_use(order, locals, node->input[i]);
 	for (size_t i = 0; i < node->n_attribute && ok; i++) {
-		if (node->attribute[i]->g)
+		ok = note_named(order, node, node->attribute[i], locals);
+		if (node->attribute[i]->g && ok)
 			ok = note_graph(order, node->attribute[i]->g, locals);
 		for (size_t k = 0; k < node->attribute[i]->n_graphs && ok; k++)
 			ok = note_graph(order, node->attribute[i]->graphs[k], locals);

@@ -203,3 +203,25 @@ enum lth_code lth_up_tile_axis(struct lth_importer *importer, struct lth_draft *
 	draft->num_inputs = 1;
 	return lth_up_set_input(importer, draft, 1, lth_up_ints(importer, draft, "repeats", repeats, x->rank));
 }
+
+/* The tensors that attributes name ("attribute attribute ..."), one or a list each, behind the inputs. */
+enum lth_code lth_up_named_tensors(struct lth_importer *importer, struct lth_draft *draft, const char *detail)
+{
+	char name[LTH_UP_WORD];
+	while (lth_up_word(&detail, name)) {
+		const struct lth_attr *attr = lth_draft_find(draft, name);
+		bool list = attr && attr->kind == LTH_ATTR_STRINGS;
+		if (attr && !list && attr->kind != LTH_ATTR_STRING)
+			return lth_up_fail(importer, draft, "names of tensors", name);
+		for (uint32_t i = 0; attr && i < attr->count; i++) {
+			const struct lth_string *text = list ? &attr->strings[i] : &attr->s;
+			const char *tensor = lth_arena_strndup(importer->arena, text->data, text->size);
+			lth_value_id value = tensor ? lth_graph_find_value(importer->graph, tensor) : LTH_NONE;
+			if (tensor && value == LTH_NONE)
+				return lth_up_fail(importer, draft, "the name of a tensor computed before", tensor);
+			if (!lth_draft_input(importer, draft, value))
+				return lth_importer_memory(importer);
+		}
+	}
+	return LTH_OK;
+}

@@ -25,6 +25,8 @@ noinst_LIBRARIES += %D%/libops.a
 	%D%/families/training.def \
 	%D%/families/reduction.def \
 	%D%/gather.c \
+	%D%/gradient.c %D%/gradient.h %D%/gradients.def \
+	%D%/gradient_elementwise.c %D%/gradient_linear.c %D%/gradient_shape.c \
 	%D%/generator.c \
 	%D%/movement.c \
 	%D%/reshape.c \
