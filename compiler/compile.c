@@ -106,6 +106,8 @@ static enum lth_code group(struct lth_variant *build)
 
 static enum lth_code generate(struct lth_variant *build)
 {
+	if (!lth_variant_needs_code(build))
+		return LTH_OK;
 	return lth_codegen_objects(&build->target, build->kernels, build->num_kernels, build->request->jobs,
 				   build->request->kernel_cache, &build->code, build->diag);
 }

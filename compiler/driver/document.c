@@ -200,7 +200,7 @@ static json_t *compile_part(const struct lth_variant *build)
 	struct rusage usage;
 	getrusage(RUSAGE_SELF, &usage);
 	return json_pack("{s:I, s:f, s:I, s:I}", "peak_rss_bytes", (json_int_t)usage.ru_maxrss * 1024, "codegen_cpu_ms",
-			 build->code.cpu_ms, "kernels", (json_int_t)build->code.num_objects, "kernels_from_cache",
+			 build->code.cpu_ms, "kernels", (json_int_t)build->program->num_kernels, "kernels_from_cache",
 			 (json_int_t)build->code.from_cache);
 }
 

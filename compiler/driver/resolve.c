@@ -1,6 +1,8 @@
 /* Options of a variant to what the stages need. */
 #include "compiler/driver/variant.h"
 
+#include "compiler/emit/emit.h"
+
 #include <string.h>
 
 const json_t *lth_variant_option(const struct lth_variant *build, enum lth_option_id id)
@@ -20,6 +22,16 @@ bool lth_variant_wants(const struct lth_variant *build, const char *artifact)
 		if (strcmp(json_string_value(json_array_get(list, i)), artifact) == 0)
 			return true;
 	return false;
+}
+
+bool lth_variant_needs_code(const struct lth_variant *build)
+{
+	const json_t *list = lth_variant_option(build, LTH_OPTION_ID_ARTIFACTS);
+	bool needs = json_array_size(list) == 0 || lth_variant_int(build, LTH_OPTION_ID_MEASURE_RUNS) > 0 ||
+		     json_array_size(json_object_get(build->request->options, "variants")) > 0;
+	for (size_t i = 0; i < json_array_size(list); i++)
+		needs |= lth_emit_kind_by_name(json_string_value(json_array_get(list, i))) != LTH_NUM_EMITS;
+	return needs;
 }
 
 static enum lth_code resolve_passes(struct lth_variant *build)

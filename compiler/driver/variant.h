@@ -66,6 +66,8 @@ struct lth_variant {
 const json_t *lth_variant_option(const struct lth_variant *build, enum lth_option_id id);
 int64_t lth_variant_int(const struct lth_variant *build, enum lth_option_id id);
 bool lth_variant_wants(const struct lth_variant *build, const char *artifact);
+/* Is machine code needed? Not where all that was asked for are texts; comparing variants is about the whole compile. */
+bool lth_variant_needs_code(const struct lth_variant *build);
 
 /* resolve.c: options to the fields above. */
 LTH_MUST_CHECK enum lth_code lth_variant_resolve(struct lth_variant *build);
