@@ -395,6 +395,9 @@ static enum lth_code make_outputs(struct lth_onnx *onnx, const Lth__Onnx__Node *
 		if (*node->output[i]) {
 			const char *name = prefixed(onnx, node->output[i]);
 			value = name ? lth_graph_value(onnx->base.graph, name, NULL) : LTH_NONE;
+			if (value != LTH_NONE)
+				onnx->base.graph->values[value].declared_rank =
+					lth_name_map_get(&scope->ranks, node->output[i]);
 			code = value == LTH_NONE ? lth_importer_memory(&onnx->base)
 						 : define(onnx, scope, draft->name, node->output[i], value);
 		}
@@ -493,10 +496,29 @@ static enum lth_code inputs(struct lth_onnx *onnx, const Lth__Onnx__Graph *graph
 	return LTH_OK;
 }
 
+/* Sizes are inferred, but the length of a list that the run brings, a model tells by the rank of the result alone. */
+static enum lth_code declared_ranks(struct lth_onnx *onnx, Lth__Onnx__ValueInfo *const *list, size_t count,
+				    struct lth_onnx_scope *scope)
+{
+	for (size_t i = 0; i < count; i++) {
+		const char *name = text_or_empty(list[i]->name);
+		const Lth__Onnx__Type *type = list[i]->type;
+		bool told = type && type->tensor_type && type->tensor_type->shape &&
+			    type->tensor_type->shape->n_dim <= LTH_MAX_RANK;
+		if (!told || lth_name_map_get(&scope->ranks, name) != LTH_NONE)
+			continue;
+		if (!lth_name_map_put(&scope->ranks, onnx->base.arena, name, (uint32_t)type->tensor_type->shape->n_dim))
+			return lth_importer_memory(&onnx->base);
+	}
+	return LTH_OK;
+}
+
 enum lth_code lth_onnx_graph(struct lth_onnx *onnx, const Lth__Onnx__Graph *graph, struct lth_onnx_scope *scope)
 {
 	enum lth_code code;
 	if ((code = constants(onnx, graph, scope)) || (code = inputs(onnx, graph, scope)) ||
+	    (code = declared_ranks(onnx, graph->value_info, graph->n_value_info, scope)) ||
+	    (code = declared_ranks(onnx, graph->output, graph->n_output, scope)) ||
 	    (code = run_nodes(onnx, graph->node, graph->n_node, scope)))
 		return code;
 	for (size_t i = 0; i < graph->n_output && code == LTH_OK; i++) {

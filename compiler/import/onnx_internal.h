@@ -10,6 +10,7 @@
 struct lth_onnx_scope {
 	const struct lth_onnx_scope *parent;
 	struct lth_name_map values;
+	struct lth_name_map ranks; /* that a graph declares for what its nodes give */
 	lth_region_id region;
 };
 

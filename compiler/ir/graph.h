@@ -67,6 +67,7 @@ struct lth_value {
 	uint32_t def_index;                  /* NODE: which output; REGION_INPUT: which input */
 	struct lth_constant constant;        /* CONSTANT only */
 	const struct lth_contents *contents; /* NULL when nothing is known */
+	uint32_t declared_rank;              /* what the model says that the rank will be; LTH_RANK_UNKNOWN: nothing */
 	/* Physical layout: axis `layout[i]` of the logical shape is i-th in memory, outermost first. NULL: row-major */
 	const uint8_t *layout;
 };

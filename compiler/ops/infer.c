@@ -348,6 +348,8 @@ enum lth_code lth_infer_node(struct lth_graph *graph, lth_node_id id, struct lth
 	enum lth_code code = lth_infer_check(&infer);
 	if (!code)
 		code = check_ranks(&infer);
+	if (!code)
+		code = lth_infer_lists(&infer);
 	if (code)
 		return code;
 	if (op->impl->expand)
@@ -376,6 +378,7 @@ enum lth_code lth_infer_region(struct lth_graph *graph, lth_region_id region, st
 
 enum lth_code lth_infer_graph(struct lth_graph *graph, struct lth_diag *diag)
 {
+	lth_infer_declared_ranks(graph);
 	enum lth_code code = lth_strings_to_tables(graph, diag);
 	if (!code)
 		code = lth_infer_region(graph, 0, diag);

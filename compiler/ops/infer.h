@@ -88,6 +88,11 @@ lth_dim lth_infer_data_dim(struct lth_infer *infer, const char *what, lth_dim bo
 /* All nodes of a region in order; control flow calls it for its own regions. */
 LTH_MUST_CHECK enum lth_code lth_infer_region(struct lth_graph *graph, lth_region_id region, struct lth_diag *diag);
 
+/* lists.c: operands that are lists of a length which the model leaves open become lists of a known one. */
+LTH_MUST_CHECK enum lth_code lth_infer_lists(struct lth_infer *infer);
+/* Gives the ranks that a model declares of results to what comes before them and has the same. */
+void lth_infer_declared_ranks(struct lth_graph *graph);
+
 /* infer_check.c: counts, attributes and element types by the operator's row; fills out_dtypes. */
 LTH_MUST_CHECK enum lth_code lth_infer_check(struct lth_infer *infer);
 /* Whether a type belongs to a set of the table's type rules ("float|i32"). */

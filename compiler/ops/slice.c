@@ -19,7 +19,6 @@ static const int64_t far = INT64_C(1) << 40;
 static lth_dim slice_bound(struct lth_dims *dims, lth_dim bound, lth_dim size, lth_dim low, lth_dim high)
 {
 	int64_t value, min, max;
-	lth_dim zero = lth_dim_const(dims, 0), one = lth_dim_const(dims, 1);
 	if (lth_dim_is_const(dims, bound, &value)) {
 		if (value > far)
 			return high;
@@ -29,9 +28,9 @@ static lth_dim slice_bound(struct lth_dims *dims, lth_dim bound, lth_dim size, l
 	lth_dim_range(dims, bound, &min, &max);
 	if (max < 0) {
 		bound = lth_dim_add(dims, bound, size);
-	} else if (min < 0) { /* the sign is the run's: size * (bound < 0) */
-		lth_dim below = lth_dim_min(dims, one, lth_dim_max(dims, zero, lth_dim_sub(dims, zero, bound)));
-		bound = lth_dim_add(dims, bound, lth_dim_mul(dims, size, below));
+	} else if (min < 0) { /* the sign is the run's: size * (bound < 0), without a number that may overflow */
+		lth_dim sign = lth_dim_max(dims, lth_dim_const(dims, -1), lth_dim_min(dims, lth_dim_const(dims, 0), bound));
+		bound = lth_dim_sub(dims, bound, lth_dim_mul(dims, size, sign));
 	}
 	return lth_dim_max(dims, low, lth_dim_min(dims, high, bound));
 }
@@ -75,12 +74,19 @@ static const struct lth_contents *contents_of(struct lth_graph *graph, const str
 static lth_dim entry_for(struct lth_graph *graph, const lth_dim *list, uint32_t count, const struct lth_contents *axes,
 			 uint32_t i, uint32_t rank, lth_dim otherwise)
 {
-	lth_dim result = otherwise;
+	struct lth_dims *dims = graph->dims;
+	lth_dim result = otherwise, least = lth_dim_const(dims, -far), most = lth_dim_const(dims, far);
 	if (!axes)
 		return i < count ? list[i] : otherwise;
-	for (uint32_t k = 0; k < count; k++)
-		result = lth_dim_choose(graph->dims, lth_dim_is_axis(graph->dims, axes->dims[k], i, rank), list[k],
-					result);
+	for (uint32_t k = 0; k < count; k++) { /* at most one of them is */
+		lth_dim here = lth_dim_is_axis(dims, axes->dims[k], i, rank);
+		if (lth_dim_is_const(dims, here, NULL)) {
+			result = lth_dim_choose(dims, here, list[k], result);
+			continue;
+		}
+		lth_dim entry = lth_dim_max(dims, least, lth_dim_min(dims, most, list[k])); /* no sum overflows */
+		result = lth_dim_add(dims, result, lth_dim_mul(dims, here, lth_dim_sub(dims, entry, otherwise)));
+	}
 	return result;
 }
 
