@@ -54,7 +54,7 @@ check_PROGRAMS += %D%/test_infer
 	$(CHECK_LIBS) $(CRYPTO_LIBS) -lm
 TESTS += %D%/test_infer
 EXTRA_DIST += %D%/infer/composite.txt %D%/infer/elementwise.txt %D%/infer/irregular.txt %D%/infer/linear.txt \
-	%D%/infer/movement.txt %D%/infer/reduction.txt %D%/infer/runtime.txt %D%/infer/shape.txt
+	%D%/infer/lists.txt %D%/infer/movement.txt %D%/infer/reduction.txt %D%/infer/runtime.txt %D%/infer/shape.txt
 check_PROGRAMS += %D%/test_import
 %C%_test_import_SOURCES = %D%/test_import.c %D%/onnx_writer.c %D%/onnx_writer.h
 %C%_test_import_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(JANSSON_CFLAGS)
