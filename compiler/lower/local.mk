@@ -26,7 +26,9 @@ include compiler/lower/templates/local.mk
 	%D%/lanes_cast.c \
 	%D%/lanes_wide.c \
 	%D%/loop.c %D%/loop.h %D%/loop_build.h %D%/loops.def \
+	%D%/loop_blocks.c \
 	%D%/loop_fold.c \
+	%D%/loop_memory.c \
 	%D%/loop_parse.c \
 	%D%/loop_text.c \
 	%D%/loop_verify.c \

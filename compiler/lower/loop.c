@@ -1,31 +1,12 @@
 /* Building loop IR. See loop.h. Entry values (constants, parameters) are interned for the whole function. Other values
  * without side effects are interned as far as their blocks reach: each hash chain has the newest value first, so that
- * closing a block pops what was defined in it. */
+ * closing a block pops what was defined in it. loop_memory.c has accesses, loop_blocks.c loops and branches. */
 #include "compiler/lower/loop_build.h"
 
 #include "compiler/lower/lanes.h"
 #include "runtime/base/hash.h"
 
 #include <string.h>
-
-enum { NUM_HEADS = 1024 };
-
-/* An open for or if. */
-struct block {
-	lth_lv opening;
-	enum lth_loop_op op;   /* FOR, IF, ELSE; CONST for a loop of one turn, which is no loop */
-	uint32_t count;        /* carried or yielded values */
-	const uint32_t *list;  /* ELSE: what the first arm yields */
-	uint32_t first;        /* first instruction inside */
-};
-
-struct lth_loop_builder {
-	uint32_t entry_heads[NUM_HEADS], heads[NUM_HEADS];
-	uint32_t *next; /* by instruction: the next older one of its chain */
-	uint32_t cap_next;
-	struct block *blocks;
-	uint32_t num_blocks, cap_blocks;
-};
 
 static const char *const texts[] = {
 #define LTH_LOOP(name, text, description) text,
@@ -75,7 +56,7 @@ static bool same_instr(const struct lth_loop_instr *x, const struct lth_loop_ins
 
 static lth_lv find(const struct lth_loop_fn *fn, const uint32_t *heads, const struct lth_loop_instr *instr, uint64_t hash)
 {
-	for (uint32_t v = heads[hash % NUM_HEADS]; v != LTH_LV_NONE; v = fn->builder->next[v])
+	for (uint32_t v = heads[hash % LTH_LOOP_HEADS]; v != LTH_LV_NONE; v = fn->builder->next[v])
 		if (same_instr(&fn->instrs[v], instr))
 			return v;
 	return LTH_LV_NONE;
@@ -100,8 +81,8 @@ static lth_lv push(struct lth_loop_fn *fn, const struct lth_loop_instr *instr, u
 	instrs[value].list = list;
 	next[value] = LTH_LV_NONE;
 	if (heads) {
-		next[value] = heads[hash % NUM_HEADS];
-		heads[hash % NUM_HEADS] = value;
+		next[value] = heads[hash % LTH_LOOP_HEADS];
+		heads[hash % LTH_LOOP_HEADS] = value;
 	}
 	return value;
 }
@@ -124,16 +105,15 @@ lth_lv lth_loop_intern(struct lth_loop_fn *fn, const struct lth_loop_instr *inst
 	return found != LTH_LV_NONE ? found : push(fn, instr, fn->builder->heads, hash);
 }
 
-/* Forgets the interned values of a block that ends. */
-static void pop_scope(struct lth_loop_fn *fn, uint32_t first)
+void lth_loop_pop_scope(struct lth_loop_fn *fn, uint32_t first)
 {
 	struct lth_loop_builder *builder = fn->builder;
-	for (uint32_t head = 0; head < NUM_HEADS; head++)
+	for (uint32_t head = 0; head < LTH_LOOP_HEADS; head++)
 		while (builder->heads[head] != LTH_LV_NONE && builder->heads[head] >= first)
 			builder->heads[head] = builder->next[builder->heads[head]];
 }
 
-static struct lth_loop_instr instr_of(enum lth_loop_op op, enum lth_dtype dtype, unsigned lanes)
+struct lth_loop_instr lth_loop_instr_of(enum lth_loop_op op, enum lth_dtype dtype, unsigned lanes)
 {
 	return (struct lth_loop_instr){
 		.op = op, .dtype = dtype, .memory = LTH_NUM_DTYPES, .lanes = (uint16_t)lanes,
@@ -173,7 +153,7 @@ uint32_t lth_loop_add_int(struct lth_loop_fn *fn)
 lth_lv lth_loop_const_i(struct lth_loop_fn *fn, enum lth_dtype dtype, int64_t value)
 {
 	LTH_LOOP_REQUIRE(fn, lth_is_compute_dtype(dtype) && !lth_is_float(dtype));
-	struct lth_loop_instr instr = instr_of(LTH_LOOP_CONST, dtype, 1);
+	struct lth_loop_instr instr = lth_loop_instr_of(LTH_LOOP_CONST, dtype, 1);
 	/* Brought into the type's range, so that equal constants are equal bits. */
 	if (dtype == LTH_DTYPE_BOOL)
 		instr.i = value != 0;
@@ -186,7 +166,7 @@ lth_lv lth_loop_const_i(struct lth_loop_fn *fn, enum lth_dtype dtype, int64_t va
 lth_lv lth_loop_const_f(struct lth_loop_fn *fn, enum lth_dtype dtype, double value)
 {
 	LTH_LOOP_REQUIRE(fn, lth_is_float(dtype));
-	struct lth_loop_instr instr = instr_of(LTH_LOOP_CONST, dtype, 1);
+	struct lth_loop_instr instr = lth_loop_instr_of(LTH_LOOP_CONST, dtype, 1);
 	instr.f = dtype == LTH_DTYPE_F32 ? (double)(float)value : value;
 	if (instr.f != instr.f)
 		instr.f = (double)__builtin_nanf(""); /* one nan */
@@ -201,7 +181,7 @@ lth_lv lth_loop_i64(struct lth_loop_fn *fn, int64_t value)
 lth_lv lth_loop_int(struct lth_loop_fn *fn, uint32_t id)
 {
 	LTH_LOOP_REQUIRE(fn, id < fn->num_ints);
-	struct lth_loop_instr instr = instr_of(LTH_LOOP_INT, LTH_DTYPE_I64, 1);
+	struct lth_loop_instr instr = lth_loop_instr_of(LTH_LOOP_INT, LTH_DTYPE_I64, 1);
 	instr.id = id;
 	return lth_loop_append(fn, &instr);
 }
@@ -209,26 +189,26 @@ lth_lv lth_loop_int(struct lth_loop_fn *fn, uint32_t id)
 lth_lv lth_loop_pointer(struct lth_loop_fn *fn, uint32_t id)
 {
 	LTH_LOOP_REQUIRE(fn, id < fn->num_pointers);
-	struct lth_loop_instr instr = instr_of(LTH_LOOP_POINTER, LTH_POINTER_TYPE, 1);
+	struct lth_loop_instr instr = lth_loop_instr_of(LTH_LOOP_POINTER, LTH_POINTER_TYPE, 1);
 	instr.id = id;
 	return lth_loop_append(fn, &instr);
 }
 
 lth_lv lth_loop_scratch(struct lth_loop_fn *fn)
 {
-	struct lth_loop_instr instr = instr_of(LTH_LOOP_SCRATCH, LTH_POINTER_TYPE, 1);
+	struct lth_loop_instr instr = lth_loop_instr_of(LTH_LOOP_SCRATCH, LTH_POINTER_TYPE, 1);
 	return lth_loop_append(fn, &instr);
 }
 
 lth_lv lth_loop_begin(struct lth_loop_fn *fn)
 {
-	struct lth_loop_instr instr = instr_of(LTH_LOOP_BEGIN, LTH_DTYPE_I64, 1);
+	struct lth_loop_instr instr = lth_loop_instr_of(LTH_LOOP_BEGIN, LTH_DTYPE_I64, 1);
 	return lth_loop_append(fn, &instr);
 }
 
 lth_lv lth_loop_end(struct lth_loop_fn *fn)
 {
-	struct lth_loop_instr instr = instr_of(LTH_LOOP_END, LTH_DTYPE_I64, 1);
+	struct lth_loop_instr instr = lth_loop_instr_of(LTH_LOOP_END, LTH_DTYPE_I64, 1);
 	return lth_loop_append(fn, &instr);
 }
 
@@ -251,7 +231,7 @@ enum lth_dtype lth_loop_op_dtype(enum lth_scalar_op op, enum lth_dtype operand)
 lth_lv lth_loop_raw_op(struct lth_loop_fn *fn, enum lth_scalar_op op, enum lth_dtype dtype, enum lth_dtype memory,
 		       unsigned lanes, lth_lv a, lth_lv b, lth_lv c)
 {
-	struct lth_loop_instr instr = instr_of(LTH_LOOP_OP, dtype, lanes);
+	struct lth_loop_instr instr = lth_loop_instr_of(LTH_LOOP_OP, dtype, lanes);
 	instr.scalar = op;
 	instr.memory = memory;
 	instr.a = a;
@@ -344,7 +324,7 @@ lth_lv lth_loop_splat(struct lth_loop_fn *fn, lth_lv a, unsigned lanes)
 	if (x->lanes == lanes)
 		return a;
 	LTH_LOOP_REQUIRE(fn, x->dtype != LTH_POINTER_TYPE);
-	struct lth_loop_instr instr = instr_of(LTH_LOOP_SPLAT, x->dtype, lanes);
+	struct lth_loop_instr instr = lth_loop_instr_of(LTH_LOOP_SPLAT, x->dtype, lanes);
 	instr.a = a;
 	return lth_loop_intern(fn, &instr);
 }
@@ -354,7 +334,7 @@ lth_lv lth_loop_ramp(struct lth_loop_fn *fn, lth_lv a, unsigned lanes)
 	LTH_LOOP_REQUIRE(fn, lth_loop_get(fn, a)->dtype == LTH_DTYPE_I64 && lth_loop_get(fn, a)->lanes == 1);
 	if (lanes == 1)
 		return a;
-	struct lth_loop_instr instr = instr_of(LTH_LOOP_RAMP, LTH_DTYPE_I64, lanes);
+	struct lth_loop_instr instr = lth_loop_instr_of(LTH_LOOP_RAMP, LTH_DTYPE_I64, lanes);
 	instr.a = a;
 	return lth_loop_intern(fn, &instr);
 }
@@ -367,7 +347,7 @@ lth_lv lth_loop_mask(struct lth_loop_fn *fn, lth_lv count, unsigned lanes)
 		return lth_loop_op2(fn, LTH_SCALAR_LT, lth_loop_i64(fn, 0), count);
 	if (x->op == LTH_LOOP_CONST && (x->i >= lanes || x->i <= 0))
 		return lth_loop_splat(fn, lth_loop_const_i(fn, LTH_DTYPE_BOOL, x->i > 0), lanes);
-	struct lth_loop_instr instr = instr_of(LTH_LOOP_MASK, LTH_DTYPE_BOOL, lanes);
+	struct lth_loop_instr instr = lth_loop_instr_of(LTH_LOOP_MASK, LTH_DTYPE_BOOL, lanes);
 	instr.a = count;
 	return lth_loop_intern(fn, &instr);
 }
@@ -384,7 +364,7 @@ lth_lv lth_loop_extract(struct lth_loop_fn *fn, lth_lv a, unsigned lane)
 		lth_lv first = x->a;
 		return lth_loop_op2(fn, LTH_SCALAR_ADD, first, lth_loop_i64(fn, lane));
 	}
-	struct lth_loop_instr instr = instr_of(LTH_LOOP_EXTRACT, x->dtype, 1);
+	struct lth_loop_instr instr = lth_loop_instr_of(LTH_LOOP_EXTRACT, x->dtype, 1);
 	instr.a = a;
 	instr.i = lane;
 	return lth_loop_intern(fn, &instr);
@@ -417,7 +397,7 @@ lth_lv lth_loop_shuffle(struct lth_loop_fn *fn, lth_lv a, lth_lv b, const uint32
 		b = lth_loop_splat(fn, b, 2);
 		lanes = doubled;
 	}
-	struct lth_loop_instr instr = instr_of(LTH_LOOP_SHUFFLE, lth_loop_get(fn, a)->dtype, count);
+	struct lth_loop_instr instr = lth_loop_instr_of(LTH_LOOP_SHUFFLE, lth_loop_get(fn, a)->dtype, count);
 	instr.a = a;
 	instr.b = b;
 	instr.count = count;
@@ -430,121 +410,17 @@ lth_lv lth_loop_reduce(struct lth_loop_fn *fn, enum lth_scalar_op op, lth_lv a)
 	const struct lth_loop_instr *x = lth_loop_get(fn, a);
 	if (x->lanes == 1)
 		return a;
-	struct lth_loop_instr instr = instr_of(LTH_LOOP_REDUCE, x->dtype, 1);
+	struct lth_loop_instr instr = lth_loop_instr_of(LTH_LOOP_REDUCE, x->dtype, 1);
 	LTH_LOOP_REQUIRE(fn, lth_lanes(op, x->dtype, x->dtype));
 	instr.scalar = op;
 	instr.a = a;
 	return lth_loop_intern(fn, &instr);
 }
 
-/* Memory. */
-
-lth_lv lth_loop_offset(struct lth_loop_fn *fn, lth_lv pointer, lth_lv elements, enum lth_dtype memory)
-{
-	const struct lth_loop_instr *p = lth_loop_get(fn, pointer), *n = lth_loop_get(fn, elements);
-	LTH_LOOP_REQUIRE(fn, p->dtype == LTH_POINTER_TYPE && n->dtype == LTH_DTYPE_I64 && n->lanes == 1);
-	LTH_LOOP_REQUIRE(fn, lth_dtype_bits(memory) >= 8);
-	if (n->op == LTH_LOOP_CONST && n->i == 0)
-		return pointer;
-	if (n->op == LTH_LOOP_CONST && p->op == LTH_LOOP_OFFSET && p->memory == memory &&
-	    lth_loop_get(fn, p->b)->op == LTH_LOOP_CONST) {
-		lth_lv base = p->a, sum = lth_loop_op2(fn, LTH_SCALAR_ADD, p->b, elements);
-		return lth_loop_offset(fn, base, sum, memory);
-	}
-	struct lth_loop_instr instr = instr_of(LTH_LOOP_OFFSET, LTH_POINTER_TYPE, 1);
-	instr.a = pointer;
-	instr.b = elements;
-	instr.memory = memory;
-	return lth_loop_intern(fn, &instr);
-}
-
-/* An access; a mask of all ones is none. */
-static struct lth_loop_instr access(struct lth_loop_fn *fn, enum lth_loop_op op, lth_lv pointer, enum lth_dtype memory,
-				    unsigned lanes, lth_lv mask)
-{
-	struct lth_loop_instr instr = instr_of(op, lth_compute_dtype(memory), lanes);
-	LTH_LOOP_REQUIRE(fn, lth_loop_get(fn, pointer)->dtype == LTH_POINTER_TYPE);
-	LTH_LOOP_REQUIRE(fn, lth_dtype_bits(memory) >= 8 && lth_is_compute_dtype(instr.dtype));
-	LTH_LOOP_REQUIRE(fn, lanes >= 1 && lanes <= LTH_MAX_LANES);
-	if (mask != LTH_LV_NONE) {
-		mask = lth_loop_splat(fn, mask, lanes);
-		LTH_LOOP_REQUIRE(fn, lth_loop_get(fn, mask)->dtype == LTH_DTYPE_BOOL);
-		const struct lth_loop_instr *m = lth_loop_get(fn, mask);
-		m = m->op == LTH_LOOP_SPLAT ? lth_loop_get(fn, m->a) : m;
-		if (m->op == LTH_LOOP_CONST && m->i)
-			mask = LTH_LV_NONE;
-	}
-	instr.a = pointer;
-	instr.memory = memory;
-	instr.c = mask;
-	return instr;
-}
-
-lth_lv lth_loop_load(struct lth_loop_fn *fn, lth_lv pointer, enum lth_dtype memory, unsigned lanes, lth_lv mask)
-{
-	struct lth_loop_instr instr = access(fn, LTH_LOOP_LOAD, pointer, memory, lanes, mask);
-	return lth_loop_append(fn, &instr);
-}
-
-void lth_loop_store(struct lth_loop_fn *fn, lth_lv pointer, lth_lv value, enum lth_dtype memory, lth_lv mask)
-{
-	struct lth_loop_instr instr = access(fn, LTH_LOOP_STORE, pointer, memory, lth_loop_get(fn, value)->lanes, mask);
-	LTH_LOOP_REQUIRE(fn, lth_loop_get(fn, value)->dtype == instr.dtype);
-	instr.b = value;
-	lth_loop_append(fn, &instr);
-}
-
-lth_lv lth_loop_gather(struct lth_loop_fn *fn, lth_lv pointer, lth_lv index, enum lth_dtype memory, lth_lv mask)
-{
-	const struct lth_loop_instr *x = lth_loop_get(fn, index);
-	LTH_LOOP_REQUIRE(fn, x->dtype == LTH_DTYPE_I64);
-	unsigned lanes = x->lanes;
-	if (lanes == 1)
-		return lth_loop_load(fn, lth_loop_offset(fn, pointer, index, memory), memory, 1, mask);
-	if (x->op == LTH_LOOP_RAMP) {
-		lth_lv first = x->a;
-		return lth_loop_load(fn, lth_loop_offset(fn, pointer, first, memory), memory, lanes, mask);
-	}
-	struct lth_loop_instr instr = access(fn, LTH_LOOP_GATHER, pointer, memory, lanes, mask);
-	instr.b = index;
-	return lth_loop_append(fn, &instr);
-}
-
-void lth_loop_scatter(struct lth_loop_fn *fn, lth_lv pointer, lth_lv index, lth_lv value, enum lth_dtype memory, lth_lv mask)
-{
-	const struct lth_loop_instr *x = lth_loop_get(fn, index);
-	LTH_LOOP_REQUIRE(fn, x->dtype == LTH_DTYPE_I64);
-	unsigned lanes = x->lanes;
-	if (lanes == 1) {
-		lth_loop_store(fn, lth_loop_offset(fn, pointer, index, memory), value, memory, mask);
-		return;
-	}
-	if (x->op == LTH_LOOP_RAMP) {
-		lth_lv at = lth_loop_offset(fn, pointer, x->a, memory);
-		lth_loop_store(fn, at, lth_loop_splat(fn, value, lanes), memory, mask);
-		return;
-	}
-	struct lth_loop_instr instr = access(fn, LTH_LOOP_SCATTER, pointer, memory, lanes, mask);
-	instr.b = lth_loop_splat(fn, value, lanes);
-	LTH_LOOP_REQUIRE(fn, lth_loop_get(fn, instr.b)->dtype == instr.dtype);
-	instr.count = 1;
-	instr.list = &index;
-	lth_loop_append(fn, &instr);
-}
-
-void lth_loop_prefetch(struct lth_loop_fn *fn, lth_lv pointer, bool write)
-{
-	struct lth_loop_instr instr = instr_of(LTH_LOOP_PREFETCH, LTH_NUM_DTYPES, 1);
-	LTH_LOOP_REQUIRE(fn, lth_loop_get(fn, pointer)->dtype == LTH_POINTER_TYPE);
-	instr.a = pointer;
-	instr.i = write;
-	lth_loop_append(fn, &instr);
-}
-
 lth_lv lth_loop_dot4(struct lth_loop_fn *fn, lth_lv sum, lth_lv unsigned_bytes, lth_lv signed_bytes)
 {
 	unsigned lanes = lth_loop_get(fn, sum)->lanes;
-	struct lth_loop_instr instr = instr_of(LTH_LOOP_DOT4, LTH_DTYPE_I32, lanes);
+	struct lth_loop_instr instr = lth_loop_instr_of(LTH_LOOP_DOT4, LTH_DTYPE_I32, lanes);
 	instr.a = sum;
 	instr.b = lth_loop_splat(fn, unsigned_bytes, 4 * lanes);
 	instr.c = lth_loop_splat(fn, signed_bytes, 4 * lanes);
@@ -552,160 +428,4 @@ lth_lv lth_loop_dot4(struct lth_loop_fn *fn, lth_lv sum, lth_lv unsigned_bytes, 
 	LTH_LOOP_REQUIRE(fn, lth_loop_get(fn, instr.b)->dtype == LTH_DTYPE_U8 &&
 				     lth_loop_get(fn, instr.c)->dtype == LTH_DTYPE_I8);
 	return lth_loop_intern(fn, &instr);
-}
-
-/* Blocks. */
-
-static struct block *push_block(struct lth_loop_fn *fn, struct block block)
-{
-	struct lth_loop_builder *builder = fn->builder;
-	struct block *blocks = lth_arena_grow(fn->arena, builder->blocks, &builder->cap_blocks, builder->num_blocks + 1,
-					      sizeof(*blocks));
-	if (!blocks)
-		return NULL;
-	builder->blocks = blocks;
-	blocks[builder->num_blocks] = block;
-	return &blocks[builder->num_blocks++];
-}
-
-static struct block *top_block(struct lth_loop_fn *fn)
-{
-	LTH_LOOP_REQUIRE(fn, fn->builder->num_blocks > 0);
-	return fn->builder->num_blocks ? &fn->builder->blocks[fn->builder->num_blocks - 1] : NULL;
-}
-
-static void append_results(struct lth_loop_fn *fn, enum lth_loop_op op, lth_lv parent, const lth_lv *like, uint32_t count,
-			   lth_lv *out)
-{
-	for (uint32_t k = 0; k < count; k++) {
-		const struct lth_loop_instr *x = lth_loop_get(fn, like[k]);
-		struct lth_loop_instr instr = instr_of(op, x->dtype, x->lanes);
-		instr.i = k;
-		instr.id = parent;
-		out[k] = lth_loop_append(fn, &instr);
-	}
-}
-
-/* A loop that certainly runs exactly once. */
-static bool runs_once(const struct lth_loop_fn *fn, lth_lv begin, lth_lv end, int64_t step)
-{
-	const struct lth_loop_instr *b = lth_loop_get(fn, begin), *e = lth_loop_get(fn, end);
-	return b->op == LTH_LOOP_CONST && e->op == LTH_LOOP_CONST && b->i < e->i &&
-	       (uint64_t)e->i - (uint64_t)b->i <= (uint64_t)step;
-}
-
-lth_lv lth_loop_for(struct lth_loop_fn *fn, lth_lv begin, lth_lv end, int64_t step, const lth_lv *initial, uint32_t count,
-		    lth_lv *out_phis)
-{
-	LTH_LOOP_REQUIRE(fn, step > 0);
-	LTH_LOOP_REQUIRE(fn, lth_loop_get(fn, begin)->dtype == LTH_DTYPE_I64 && lth_loop_get(fn, begin)->lanes == 1);
-	LTH_LOOP_REQUIRE(fn, lth_loop_get(fn, end)->dtype == LTH_DTYPE_I64 && lth_loop_get(fn, end)->lanes == 1);
-	if (runs_once(fn, begin, end, step)) {
-		push_block(fn, (struct block){.op = LTH_LOOP_CONST, .count = count, .first = fn->num_instrs});
-		if (count)
-			memmove(out_phis, initial, count * sizeof(*initial));
-		return begin;
-	}
-	struct lth_loop_instr instr = instr_of(LTH_LOOP_FOR, LTH_DTYPE_I64, 1);
-	instr.a = begin;
-	instr.b = end;
-	instr.c = lth_loop_i64(fn, step);
-	instr.list = initial;
-	instr.count = count;
-	lth_lv index = lth_loop_append(fn, &instr);
-	push_block(fn, (struct block){.opening = index, .op = LTH_LOOP_FOR, .count = count, .first = fn->num_instrs});
-	if (lth_arena_ok(fn->arena))
-		append_results(fn, LTH_LOOP_PHI, index, fn->instrs[index].list, count, out_phis);
-	else if (count)
-		memset(out_phis, 0, count * sizeof(*out_phis));
-	return index;
-}
-
-void lth_loop_end_for(struct lth_loop_fn *fn, const lth_lv *next, uint32_t count, lth_lv *out_results)
-{
-	struct block *block = top_block(fn);
-	if (!block || !lth_arena_ok(fn->arena)) {
-		if (count)
-			memset(out_results, 0, count * sizeof(*out_results));
-		return;
-	}
-	assert((block->op == LTH_LOOP_FOR || block->op == LTH_LOOP_CONST) && block->count == count);
-	fn->builder->num_blocks--;
-	if (block->op == LTH_LOOP_CONST) {
-		if (count)
-			memmove(out_results, next, count * sizeof(*next));
-		return;
-	}
-	struct lth_loop_instr instr = instr_of(LTH_LOOP_ENDFOR, LTH_NUM_DTYPES, 1);
-	instr.id = block->opening;
-	instr.list = next;
-	instr.count = count;
-	const uint32_t *initial = fn->instrs[block->opening].list;
-	for (uint32_t k = 0; k < count; k++)
-		assert(lth_loop_get(fn, next[k])->dtype == lth_loop_get(fn, initial[k])->dtype &&
-		       lth_loop_get(fn, next[k])->lanes == lth_loop_get(fn, initial[k])->lanes);
-	lth_lv end = lth_loop_append(fn, &instr);
-	pop_scope(fn, block->first);
-	append_results(fn, LTH_LOOP_RESULT, end, initial, count, out_results);
-}
-
-void lth_loop_if(struct lth_loop_fn *fn, lth_lv condition)
-{
-	LTH_LOOP_REQUIRE(fn, lth_loop_get(fn, condition)->dtype == LTH_DTYPE_BOOL && lth_loop_get(fn, condition)->lanes == 1);
-	struct lth_loop_instr instr = instr_of(LTH_LOOP_IF, LTH_NUM_DTYPES, 1);
-	instr.a = condition;
-	lth_lv opening = lth_loop_append(fn, &instr);
-	push_block(fn, (struct block){.opening = opening, .op = LTH_LOOP_IF, .first = fn->num_instrs});
-}
-
-void lth_loop_else(struct lth_loop_fn *fn, const lth_lv *yields, uint32_t count)
-{
-	struct block *block = top_block(fn);
-	if (!block || !lth_arena_ok(fn->arena))
-		return;
-	assert(block->op == LTH_LOOP_IF);
-	struct lth_loop_instr instr = instr_of(LTH_LOOP_ELSE, LTH_NUM_DTYPES, 1);
-	instr.id = block->opening;
-	instr.list = yields;
-	instr.count = count;
-	lth_lv arm = lth_loop_append(fn, &instr);
-	pop_scope(fn, block->first);
-	*block = (struct block){.opening = block->opening, .op = LTH_LOOP_ELSE, .count = count,
-				.list = fn->instrs[arm].list, .first = fn->num_instrs};
-}
-
-void lth_loop_end_if(struct lth_loop_fn *fn, const lth_lv *yields, uint32_t count, lth_lv *out_results)
-{
-	struct block *block = top_block(fn);
-	if (!block || !lth_arena_ok(fn->arena)) {
-		if (count)
-			memset(out_results, 0, count * sizeof(*out_results));
-		return;
-	}
-	assert(block->op == LTH_LOOP_ELSE || (block->op == LTH_LOOP_IF && count == 0));
-	assert(block->count == count);
-	fn->builder->num_blocks--;
-	struct lth_loop_instr instr = instr_of(LTH_LOOP_ENDIF, LTH_NUM_DTYPES, 1);
-	instr.id = block->opening;
-	instr.list = yields;
-	instr.count = count;
-	for (uint32_t k = 0; k < count; k++)
-		assert(lth_loop_get(fn, yields[k])->dtype == lth_loop_get(fn, block->list[k])->dtype &&
-		       lth_loop_get(fn, yields[k])->lanes == lth_loop_get(fn, block->list[k])->lanes);
-	lth_lv end = lth_loop_append(fn, &instr);
-	pop_scope(fn, block->first);
-	append_results(fn, LTH_LOOP_RESULT, end, fn->instrs[end].list, count, out_results);
-}
-
-void lth_loop_fail(struct lth_loop_fn *fn, lth_lv condition, enum lth_kernel_error error)
-{
-	const struct lth_loop_instr *x = lth_loop_get(fn, condition);
-	LTH_LOOP_REQUIRE(fn, x->dtype == LTH_DTYPE_BOOL && error > LTH_KERNEL_OK && error < LTH_NUM_KERNEL_ERRORS);
-	if (x->op == LTH_LOOP_CONST && !x->i)
-		return;
-	struct lth_loop_instr instr = instr_of(LTH_LOOP_FAIL, LTH_NUM_DTYPES, 1);
-	instr.lanes = x->lanes;
-	instr.a = condition;
-	instr.i = error;
-	lth_loop_append(fn, &instr);
 }

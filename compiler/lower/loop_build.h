@@ -36,4 +36,27 @@ static inline bool lth_loop_is_entry(enum lth_loop_op op)
 /* Whether the instruction defines a value. */
 bool lth_loop_defines(enum lth_loop_op op);
 
+enum { LTH_LOOP_HEADS = 1024 };
+
+/* An open for or if. */
+struct lth_loop_block {
+	lth_lv opening;
+	enum lth_loop_op op;   /* FOR, IF, ELSE; CONST for a loop of one turn, which is no loop */
+	uint32_t count;        /* carried or yielded values */
+	const uint32_t *list;  /* ELSE: what the first arm yields */
+	uint32_t first;        /* first instruction inside */
+};
+
+struct lth_loop_builder {
+	uint32_t entry_heads[LTH_LOOP_HEADS], heads[LTH_LOOP_HEADS];
+	uint32_t *next; /* by instruction: the next older one of its chain */
+	uint32_t cap_next;
+	struct lth_loop_block *blocks;
+	uint32_t num_blocks, cap_blocks;
+};
+
+struct lth_loop_instr lth_loop_instr_of(enum lth_loop_op op, enum lth_dtype dtype, unsigned lanes);
+/* Forgets the interned values of a block that ends; `first` is its first instruction. */
+void lth_loop_pop_scope(struct lth_loop_fn *fn, uint32_t first);
+
 #endif
