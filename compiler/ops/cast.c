@@ -2,8 +2,8 @@
  *
  * Compute types are wider than some memory types (expr.h): a conversion to a narrow type must leave a value that the
  * narrow type holds, because the next operator may read it without a store between. */
+#include "compiler/ops/build.h"
 #include "compiler/ops/family.h"
-
 #include "compiler/ops/random.h"
 
 #include <math.h>
@@ -76,12 +76,47 @@ static lth_sx cast_to_exponent(struct lth_sx_pool *pool, const struct lth_node *
 	return lth_sx_select(pool, lth_unary(pool, LTH_SCALAR_ISNAN, x), lth_sx_cast(pool, x, LTH_DTYPE_F32), power);
 }
 
+/* Strings are read and written by C kernels. */
+static enum lth_code expand_text_cast(struct lth_infer *infer)
+{
+	lth_value_id x = lth_node_input(infer->node, 0), like = lth_node_input(infer->node, 1);
+	enum lth_dtype from = lth_infer_type(infer, 0)->dtype, to;
+	enum lth_code code = LTH_OK;
+	if (like != LTH_NONE)
+		to = lth_infer_type(infer, 1)->dtype;
+	else
+		code = lth_infer_dtype_attr(infer, "to", &to);
+	if (code)
+		return code;
+	if (!lth_dtype_in(from == LTH_DTYPE_STRING ? to : from, "num|bool"))
+		return lth_infer_unsupported(infer, "cast to f32 first or last", "a conversion from %s to %s",
+					     lth_dtype_text(from), lth_dtype_text(to));
+	const struct lth_attr attr = {.name = "to", .kind = LTH_ATTR_INT, .count = 1, .i = lth_dtype_onnx(to)};
+	bool parses = from == LTH_DTYPE_STRING;
+	lth_build_output(infer, 0, lth_build(infer, parses ? LTH_OP_ID_ParseNumber : LTH_OP_ID_FormatNumber, &x, 1,
+					     &attr, parses));
+	return LTH_OK;
+}
+
+static enum lth_code infer_parse_number(struct lth_infer *infer)
+{
+	const struct lth_type *type = lth_infer_type(infer, 0);
+	enum lth_dtype to;
+	enum lth_code code = lth_infer_dtype_attr(infer, "to", &to);
+	return code ? code : lth_infer_output(infer, 0, to, type->rank, type->dims);
+}
+
+const struct lth_op_impl lth_impl_parse_number = {.infer = infer_parse_number, .builtin = "parse_number"};
+const struct lth_op_impl lth_impl_format_number = {.infer = lth_infer_same, .builtin = "format_number"};
+
 static enum lth_code infer_cast(struct lth_infer *infer)
 {
 	enum lth_dtype to = infer->out_dtypes[0], from = lth_infer_type(infer, 0)->dtype;
 	enum lth_code code = to == LTH_NUM_DTYPES ? lth_infer_dtype_attr(infer, "to", &to) : LTH_OK;
 	if (code)
 		return code;
+	if (from != to && (from == LTH_DTYPE_STRING || to == LTH_DTYPE_STRING))
+		return lth_build_expand(infer, expand_text_cast);
 	if (from != to && (lth_compute_dtype(from) == LTH_NUM_DTYPES || lth_compute_dtype(to) == LTH_NUM_DTYPES))
 		return lth_infer_unsupported(infer, NULL, "a conversion from %s to %s is not implemented",
 					     lth_dtype_text(from), lth_dtype_text(to));

@@ -29,6 +29,7 @@ runtime_exec_sources = \
 	runtime/kernels/scatter.c \
 	runtime/kernels/small_float.c runtime/kernels/small_float.h \
 	runtime/kernels/string_case.c \
+	runtime/kernels/string_number.c \
 	runtime/kernels/string_ops.c \
 	runtime/kernels/top_k.c \
 	runtime/kernels/trees.c \

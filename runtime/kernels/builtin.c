@@ -2,6 +2,7 @@
 #include "runtime/kernels/builtin.h"
 
 #include <assert.h>
+#include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +42,13 @@ int64_t lth_builtin_int(const struct lth_builtin_call *call, const char *key, in
 double lth_builtin_real(const struct lth_builtin_call *call, const char *key, double fallback)
 {
 	const char *text = find(call, key);
-	return text ? strtod(text, NULL) : fallback;
+	if (!text)
+		return fallback;
+	locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* the program's may have another decimal point */
+	double value = plain ? strtod_l(text, NULL, plain) : strtod(text, NULL);
+	if (plain)
+		freelocale(plain);
+	return value;
 }
 
 bool lth_builtin_text_attribute(const struct lth_builtin_call *call, const char *key, char *out, size_t size)

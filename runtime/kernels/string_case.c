@@ -31,6 +31,7 @@ struct normalizer {
 static size_t decode(const unsigned char *text, size_t size, uint32_t *out_point)
 {
 	static const unsigned char heads[] = {0, 0xC0, 0xE0, 0xF0}, masks[] = {0x80, 0xE0, 0xF0, 0xF8};
+	static const uint32_t least[] = {0, 0x80, 0x800, 0x10000}; /* shorter points in more bytes are no UTF-8 */
 	for (size_t length = 1; length <= 4 && length <= size; length++) {
 		if ((text[0] & masks[length - 1]) != heads[length - 1])
 			continue;
@@ -38,7 +39,7 @@ static size_t decode(const unsigned char *text, size_t size, uint32_t *out_point
 		size_t k = 1;
 		for (; k < length && (text[k] & 0xC0) == 0x80; k++)
 			point = point << 6 | (text[k] & 0x3Fu);
-		if (k < length)
+		if (k < length || point < least[length - 1])
 			break;
 		*out_point = point;
 		return length;

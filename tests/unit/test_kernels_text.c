@@ -68,6 +68,77 @@ static void check_text(struct lth_string found, const char *wanted)
 	ck_assert(found.size == 0 || memcmp(found.data, wanted, found.size) == 0);
 }
 
+START_TEST(numbers_from_strings)
+{
+	static const char *const reals[] = {"1.5", " -3e2\n", "+INF", "-inf", "nAn", "0.1", "1e-45", "1e400"};
+	static const float wanted[] = {1.5f, -300, INFINITY, -INFINITY, NAN, 0.1f, 1e-45f, INFINITY};
+	static const char *const wrong[] = {"", "x", "1.5x", "0x10", "1,5", "--1", "1e", "1 2"};
+	struct lth_string texts[8] = {{0}};
+	float singles[8] = {0};
+	int64_t whole[3] = {0};
+	int8_t narrow = 0;
+	for (int i = 0; i < 8; i++)
+		texts[i] = text(reals[i]);
+	add(LTH_DTYPE_F32, singles, 1, 8, 1);
+	add(LTH_DTYPE_STRING, texts, 1, 8, 1);
+	ck_assert_int_eq(run(lth_builtin_parse_number, 1, ""), 0);
+	for (int i = 0; i < 8; i++)
+		ck_assert(singles[i] == wanted[i] || (isnan(singles[i]) && isnan(wanted[i])));
+	texts[0] = text("-9223372036854775808");
+	texts[1] = text("9007199254740993");
+	texts[2] = text("-2.7e0");
+	add(LTH_DTYPE_I64, whole, 1, 3, 1);
+	add(LTH_DTYPE_STRING, texts, 1, 3, 1);
+	ck_assert_int_eq(run(lth_builtin_parse_number, 1, ""), 0);
+	ck_assert(whole[0] == INT64_MIN && whole[1] == 9007199254740993 && whole[2] == -2);
+	for (int i = 0; i < 8; i++) {
+		texts[0] = text(wrong[i]);
+		add(LTH_DTYPE_F32, singles, 1, 1, 1);
+		add(LTH_DTYPE_STRING, texts, 1, 1, 1);
+		ck_assert_int_eq(run(lth_builtin_parse_number, 1, ""), LTH_KERNEL_SHAPE);
+	}
+	texts[0] = text("128");
+	add(LTH_DTYPE_I8, &narrow, 1, 1, 1);
+	add(LTH_DTYPE_STRING, texts, 1, 1, 1);
+	ck_assert_int_eq(run(lth_builtin_parse_number, 1, ""), LTH_KERNEL_SHAPE);
+	texts[0] = (struct lth_string){"1\0002", 3};
+	add(LTH_DTYPE_I8, &narrow, 1, 1, 1);
+	add(LTH_DTYPE_STRING, texts, 1, 1, 1);
+	ck_assert_int_eq(run(lth_builtin_parse_number, 1, ""), LTH_KERNEL_SHAPE);
+}
+END_TEST
+
+START_TEST(numbers_as_strings)
+{
+	static const float singles[] = {0.039187793f, -3, 16777216, 1e-8f, 3.4028235e38f, NAN, -INFINITY, 1e-45f};
+	static const char *const wanted[] = {"0.039187793", "-3.0", "16777216.0", "1e-08",
+					     "3.4028235e+38", "NaN", "-INF", "1e-45"};
+	const double third = 1.0 / 3;
+	const uint64_t most = UINT64_MAX;
+	const uint8_t yes = 1;
+	struct lth_string out[8] = {{0}};
+	add(LTH_DTYPE_STRING, out, 1, 8, 1);
+	add(LTH_DTYPE_F32, singles, 1, 8, 1);
+	ck_assert_int_eq(run(lth_builtin_format_number, 1, ""), 0);
+	for (int i = 0; i < 8; i++)
+		check_text(out[i], wanted[i]);
+	const struct {
+		enum lth_dtype dtype;
+		const void *element;
+		const char *wanted;
+	} rows[] = {{LTH_DTYPE_F64, &third, "0.3333333333333333"},
+		    {LTH_DTYPE_U64, &most, "18446744073709551615"},
+		    {LTH_DTYPE_I64, &most, "-1"},
+		    {LTH_DTYPE_BOOL, &yes, "True"}};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		add(LTH_DTYPE_STRING, out, 0, 1, 1);
+		add(rows[i].dtype, rows[i].element, 0, 1, 1);
+		ck_assert_int_eq(run(lth_builtin_format_number, 1, ""), 0);
+		check_text(out[0], rows[i].wanted);
+	}
+}
+END_TEST
+
 START_TEST(strings_from_tables)
 {
 	struct lth_string out[3] = {{0}};
@@ -117,19 +188,22 @@ END_TEST
 
 START_TEST(strings_without_stop_words)
 {
-	const struct lth_string in[] = {text("Monday"), text("\xC3\x89t\xC3\xA9"), text("FRIDAY")};
+	/* e with accents, an i without its dot, and bytes that are no UTF-8 (an overlong one, a lone head) between letters */
+	const struct lth_string in[] = {text("Monday"), text("\xC3\x89t\xC3\xA9\xC4\xB1"), text("FRIDAY"),
+					text("a\xC0\x80z\xC3")};
 	const int64_t ends[] = {6};
-	struct lth_string out[3] = {{0}};
+	struct lth_string out[4] = {{0}};
 	int64_t count = -1;
-	add(LTH_DTYPE_STRING, out, 1, 3, 1);
+	add(LTH_DTYPE_STRING, out, 1, 4, 1);
 	add(LTH_DTYPE_I64, &count, 0, 1, 1);
-	add(LTH_DTYPE_STRING, in, 1, 3, 1);
+	add(LTH_DTYPE_STRING, in, 1, 4, 1);
 	add(LTH_DTYPE_U8, "friday", 1, 6, 1);
 	add(LTH_DTYPE_I64, ends, 1, 1, 1);
 	ck_assert_int_eq(run(lth_builtin_string_normalize, 2, "case_change_action=UPPER"), 0);
-	ck_assert_int_eq(count, 2);
+	ck_assert_int_eq(count, 3);
 	check_text(out[0], "MONDAY");
-	check_text(out[1], "\xC3\x89T\xC3\x89");
+	check_text(out[1], "\xC3\x89T\xC3\x89I");
+	check_text(out[2], "A\xC0\x80Z\xC3");
 }
 END_TEST
 
@@ -200,6 +274,8 @@ int main(void)
 	TCase *tests = tcase_create("kernels");
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, strings_from_tables);
+	tcase_add_test(tests, numbers_from_strings);
+	tcase_add_test(tests, numbers_as_strings);
 	tcase_add_test(tests, strings_split);
 	tcase_add_test(tests, strings_without_stop_words);
 	tcase_add_test(tests, lookups);
