@@ -5,6 +5,8 @@
 #include <assert.h>
 #include <string.h>
 
+enum { FARTHEST_STEP = 4 }; /* elements between lanes up to which whole vectors are read */
+
 void lth_emitter_init(struct lth_emitter *emitter, struct lth_lower *lower)
 {
 	*emitter = (struct lth_emitter){.lower = lower,
@@ -102,8 +104,17 @@ static lth_lv emit_mostly_contiguous(struct lth_emitter *emitter, const struct l
 	moved[emitter->vector_axis] = lth_sx_op2(emitter->pool, LTH_SCALAR_ADD,
 						 lth_sx_axis(emitter->pool, emitter->vector_axis),
 						 lth_sx_int(emitter->pool, way));
-	lth_lv first = emit(emitter, node->operands[0], 0), fast, slow, result;
-	lth_lv last = emit(emitter, lth_sx_substitute(emitter->pool, node->operands[0], moved, LTH_MAX_AXES), 0);
+	lth_lv first, last, fast, slow, result;
+	if (emitter->tabulated) {
+		if (emitter->mask != LTH_LV_NONE)
+			return emit_gather(emitter, node);
+		lth_lv index = emit(emitter, node->operands[0], 1);
+		first = lth_loop_extract(fn, index, 0);
+		last = lth_loop_extract(fn, index, emitter->lanes - 1);
+	} else {
+		first = emit(emitter, node->operands[0], 0);
+		last = emit(emitter, lth_sx_substitute(emitter->pool, node->operands[0], moved, LTH_MAX_AXES), 0);
+	}
 	lth_lv step = lth_loop_op2(fn, LTH_SCALAR_SUB, last, first);
 	lth_loop_if(fn, lth_loop_op2(fn, LTH_SCALAR_EQ, step, lth_loop_i64(fn, way)));
 	fast = lth_loop_load(fn, lth_loop_offset(fn, lth_loop_pointer(fn, node->id), first, node->memory), node->memory,
@@ -151,6 +162,30 @@ static lth_lv emit_repeated(struct lth_emitter *emitter, const struct lth_sx_nod
 	return lth_loop_shuffle(fn, few, few, from, emitter->lanes);
 }
 
+/* Elements a few places apart (or one back): contiguous vectors, of which the last ends at the last lane's element, and
+ * the lanes picked out of them. */
+static lth_lv emit_strided(struct lth_emitter *emitter, lth_lv at, enum lth_dtype memory, int64_t step)
+{
+	struct lth_loop_fn *fn = emitter->fn;
+	int64_t lanes = emitter->lanes, parts = step < 0 ? 1 : step;
+	uint32_t from[LTH_MAX_LANES];
+	lth_lv result = LTH_LV_NONE;
+	if (step < 0)
+		at = lth_loop_offset(fn, at, lth_loop_i64(fn, 1 - lanes), memory);
+	for (int64_t part = 0; part < parts; part++) {
+		int64_t first = part * (lanes - 1);
+		lth_lv place = lth_loop_offset(fn, at, lth_loop_i64(fn, first), memory);
+		lth_lv vector = lth_loop_load(fn, place, memory, emitter->lanes, LTH_LV_NONE);
+		for (int64_t i = 0; i < lanes; i++) {
+			int64_t element = step < 0 ? lanes - 1 - i : i * step - first;
+			bool here = element >= 0 && element < lanes;
+			from[i] = (uint32_t)(!here ? i : part ? lanes + element : element);
+		}
+		result = lth_loop_shuffle(fn, part ? result : vector, vector, from, emitter->lanes);
+	}
+	return result;
+}
+
 static lth_lv emit_load(struct lth_emitter *emitter, const struct lth_sx_node *node, int mode)
 {
 	struct lth_loop_fn *fn = emitter->fn;
@@ -166,6 +201,9 @@ static lth_lv emit_load(struct lth_emitter *emitter, const struct lth_sx_node *n
 		lth_lv at = lth_loop_offset(fn, pointer, emit(emitter, node->operands[0], 0), node->memory);
 		if (lth_sx_is_int(emitter->pool, stride, &step) && step == 1)
 			return lth_loop_load(fn, at, node->memory, emitter->lanes, emitter->mask);
+		if (lth_sx_is_int(emitter->pool, stride, &step) && step >= -1 && step != 0 && step <= FARTHEST_STEP &&
+		    emitter->mask == LTH_LV_NONE)
+			return emit_strided(emitter, at, node->memory, step);
 		lth_lv lanes = lth_loop_ramp(fn, lth_loop_i64(fn, 0), emitter->lanes);
 		lanes = lth_loop_op2(fn, LTH_SCALAR_MUL, lanes, emit(emitter, stride, 0));
 		return lth_loop_gather(fn, at, lanes, node->memory, emitter->mask);
@@ -294,10 +332,10 @@ lth_lv lth_emit(struct lth_emitter *emitter, lth_sx x)
 	return emit(emitter, x, 1);
 }
 
-void lth_emit_preset(struct lth_emitter *emitter, lth_sx x, lth_lv vector)
+void lth_emit_preset(struct lth_emitter *emitter, lth_sx x, lth_lv value, bool vector)
 {
 	if (memo_reserve(emitter, x))
-		remember(emitter, 1, x, vector);
+		remember(emitter, vector, x, value);
 }
 
 lth_lv lth_emit_scalar(struct lth_emitter *emitter, lth_sx x)

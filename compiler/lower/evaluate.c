@@ -45,9 +45,13 @@ static enum lth_code run(struct lth_graph *graph, const struct lth_node *node, c
 {
 	enum lth_code code = LTH_OUT_OF_MEMORY;
 	void **pointers = calloc(spec->num_operands + 1, sizeof(*pointers));
-	int64_t *ints = calloc(spec->num_ints + 1, sizeof(*ints)), range;
+	int64_t *ints = calloc(spec->num_ints + 1, sizeof(*ints)), range, scratch_bytes = 0;
+	bool known = lth_dim_is_const(graph->dims, spec->range, &range) &&
+		     (spec->scratch_bytes == LTH_DIM_NONE ||
+		      lth_dim_is_const(graph->dims, spec->scratch_bytes, &scratch_bytes));
+	void *scratch = calloc((size_t)scratch_bytes + 1, 1);
 	int error = 0;
-	if (!pointers || !ints) {
+	if (!pointers || !ints || !scratch) {
 		lth_diag_fail(diag, code, node->name, NULL, NULL, "no memory to evaluate it");
 		goto done;
 	}
@@ -59,14 +63,13 @@ static enum lth_code run(struct lth_graph *graph, const struct lth_node *node, c
 		if (!pointers[i]) /* the ABI has no const: inputs are only read */
 			memcpy(&pointers[i], &graph->values[id].constant.data, sizeof(void *));
 	}
-	bool known = lth_dim_is_const(graph->dims, spec->range, &range);
 	for (uint32_t i = 0; i < spec->num_ints; i++)
 		known = known && lth_dim_is_const(graph->dims, spec->ints[i], &ints[i]);
 	if (!known) {
 		code = refuse(diag, node, "its size is not known");
 		goto done;
 	}
-	struct lathe_kernel_call call = {.pointers = pointers, .ints = ints};
+	struct lathe_kernel_call call = {.pointers = pointers, .ints = ints, .scratch = scratch};
 	code = lth_loop_interpret(spec->fn, &call, 0, range, &error, diag);
 	if (code == LTH_OK && error)
 		code = lth_diag_fail(diag, LTH_INVALID_GRAPH, node->name, "indices within their tensors", NULL,
@@ -74,6 +77,7 @@ static enum lth_code run(struct lth_graph *graph, const struct lth_node *node, c
 done:
 	free(pointers);
 	free(ints);
+	free(scratch);
 	return code;
 }
 

@@ -14,6 +14,7 @@ noinst_LIBRARIES += %D%/liblower.a
 	%D%/reduce.c %D%/scan.c \
 	%D%/sx.c %D%/sx.h \
 	%D%/sx_index.c \
+	%D%/table.c \
 	%D%/turn.c \
 	%D%/view.c
 include compiler/lower/templates/local.mk

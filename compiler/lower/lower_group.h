@@ -54,6 +54,7 @@ struct lth_emitter {
 	uint32_t vector_axis;      /* LTH_NONE: none */
 	unsigned lanes;            /* 1 without a vector axis */
 	bool aligned;              /* the vector axis' first lane is a multiple of `lanes` */
+	bool tabulated;            /* vectors of indices are at hand, cheaper than their ends */
 	lth_lv mask;               /* of the vector axis' lanes, or LTH_LV_NONE: all */
 	lth_lv stages[LTH_MAX_STAGES];
 	uint32_t num_stages;       /* stages that have a value */
@@ -71,8 +72,8 @@ void lth_emitter_close(struct lth_emitter *emitter, uint32_t mark);
 /* The value of an expression: a scalar, or a vector of `lanes` where it varies along the vector axis. */
 lth_lv lth_emit(struct lth_emitter *emitter, lth_sx x);
 lth_lv lth_emit_scalar(struct lth_emitter *emitter, lth_sx x); /* with the vector axis at its first lane */
-/* Says what `x`, which varies along the vector axis, is in the open scope. */
-void lth_emit_preset(struct lth_emitter *emitter, lth_sx x, lth_lv vector);
+/* Says what `x` is in the open scope: as a vector along the vector axis, or with that at its first lane. */
+void lth_emit_preset(struct lth_emitter *emitter, lth_sx x, lth_lv value, bool vector);
 /* Emits now every part of `x` that needs no axis beyond the bound ones, so that inner loops find it done. */
 void lth_emit_hoist(struct lth_emitter *emitter, lth_sx x);
 /* Stores `x` to `value` at the current indices; `address` is its flat address expression. */

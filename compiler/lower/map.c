@@ -9,6 +9,8 @@ void lth_map_body(void *context)
 {
 	struct lth_map *map = context;
 	lth_lv values[LTH_MAX_ROOTS / 2];
+	if (map->tables.count)
+		lth_tables_read(map, map->nest.axes[map->nest.num_axes - 1]);
 	for (uint32_t k = 0; k < map->num_outputs; k++)
 		values[k] = lth_emit(&map->emitter, map->roots[2 * k].x);
 	for (uint32_t k = 0; k < map->num_outputs; k++) {
@@ -40,6 +42,7 @@ static void loops(struct lth_map *map, uint32_t depth, unsigned lanes)
 	lth_lv index = lth_loop_for(emitter->fn, lth_loop_i64(emitter->fn, 0),
 				    lth_lower_dim(map->lower, map->nest.extents[depth]), 1, NULL, 0, NULL);
 	lth_emit_set_axis(emitter, axis, index);
+	lth_tables_read(map, axis);
 	loops(map, depth + 1, lanes);
 	lth_loop_end_for(emitter->fn, NULL, 0, NULL);
 	lth_emit_unset_axis(emitter, axis);
@@ -175,7 +178,10 @@ enum lth_code lth_lower_map(struct lth_lower *lower, struct lth_kernel_spec *out
 	if (lth_map_turn(&map, lanes, out))
 		return lower->code;
 	struct lth_parallel parallel;
+	lth_tables_fill(&map, lanes, out);
 	lth_parallel_begin(&map.emitter, &map.nest, last, lth_nest_hint(lower, map.nest.extents[last]), &parallel, out);
+	for (uint32_t i = 0; i < parallel.num_parallel; i++)
+		lth_tables_read(&map, map.nest.axes[i]);
 	loops(&map, parallel.num_parallel, lanes);
 	lth_parallel_end(&map.emitter, &map.nest, &parallel);
 	return lower->code;

@@ -127,7 +127,7 @@ static void block(struct turn *turn, lth_lv source, lth_lv target, bool masked)
 		mark = lth_emitter_open(emitter);
 		lth_emit_set_axis(emitter, turn->source, place);
 		for (uint32_t k = 0; k < turn->num_loads; k++)
-			lth_emit_preset(emitter, turn->loads[k], vectors[k][j]);
+			lth_emit_preset(emitter, turn->loads[k], vectors[k][j], true);
 		lth_map_body(turn->map);
 		lth_emitter_close(emitter, mark);
 		if (masked)

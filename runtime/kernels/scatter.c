@@ -91,12 +91,29 @@ static void combine_floats(char *to, const char *from, enum lth_dtype dtype, enu
 	}
 }
 
+static void move(char *to, const char *from, unsigned bytes)
+{
+	switch (bytes) {
+	case 1:
+		*to = *from;
+		break;
+	case 4:
+		memcpy(to, from, 4);
+		break;
+	case 8:
+		memcpy(to, from, 8);
+		break;
+	default:
+		memcpy(to, from, bytes);
+	}
+}
+
 /* Puts one element on its place. */
 static void put(char *to, const char *from, enum lth_dtype dtype, enum reduction reduction)
 {
 	unsigned bytes = lth_dtype_bits(dtype) / 8;
 	if (reduction == NONE) {
-		memcpy(to, from, bytes);
+		move(to, from, bytes);
 	} else if (lth_dtype_class(dtype) == LTH_CLASS_FLOAT) {
 		combine_floats(to, from, dtype, reduction);
 	} else {
@@ -150,6 +167,28 @@ static int prepare(struct lth_builtin_call *call, struct lth_builtin_tensor in[3
 	return 0;
 }
 
+/* One row of updates along the last axis. Steps in bytes. */
+struct scatter_row {
+	const char *indices, *updates;
+	char *out; /* with index 0 on the axis, at the first update */
+	int64_t index_step, update_step, out_step, axis_step;
+	int64_t count, dim;
+};
+
+/* How many were put before an index that is out of range. */
+static int64_t put_row(const struct scatter_row *row, enum lth_dtype index_dtype, enum lth_dtype dtype,
+		       enum reduction reduction)
+{
+	for (int64_t i = 0; i < row->count; i++) {
+		int64_t index = read_index(row->indices + i * row->index_step, index_dtype, row->dim);
+		if (index < 0)
+			return i;
+		put(row->out + i * row->out_step + index * row->axis_step, row->updates + i * row->update_step, dtype,
+		    reduction);
+	}
+	return row->count;
+}
+
 int lth_builtin_scatter_elements(struct lth_builtin_call *call)
 {
 	struct lth_builtin_tensor in[3];
@@ -165,17 +204,28 @@ int lth_builtin_scatter_elements(struct lth_builtin_call *call)
 		fits = indices->dims[k] == updates->dims[k] && (k == axis || indices->dims[k] <= out->dims[k]);
 	if (!fits)
 		return lth_builtin_fail(call, LTH_KERNEL_SHAPE, "indices and updates that do not fit the data");
-	int64_t total = lth_tensor_count(indices->rank, indices->dims);
-	struct lth_walk walk, update;
-	lth_walk_init(&walk, indices, LTH_MAX_RANK);
-	lth_walk_init(&update, updates, LTH_MAX_RANK);
-	for (int64_t i = 0; i < total; i++, lth_walk_next(&walk), lth_walk_next(&update)) {
-		int64_t index = read_index(walk.at, indices->dtype, out->dims[axis]), place = 0;
-		if (index < 0)
-			return bad_index(call, walk.at, indices->dtype, out->dims[axis]);
-		for (uint32_t k = 0; k < out->rank; k++)
-			place += (k == axis ? index : walk.index[k]) * out->strides[k];
-		put((char *)out->data + place * element, update.at, out->dtype, reduction);
+	uint32_t last = out->rank - 1;
+	int64_t total = lth_tensor_count(indices->rank, indices->dims), width = indices->dims[last];
+	struct lth_builtin_tensor index_rows = *indices, update_rows = *updates; /* their outer axes */
+	struct lth_walk index, update;
+	index_rows.rank = update_rows.rank = last;
+	lth_walk_init(&index, &index_rows, LTH_MAX_RANK);
+	lth_walk_init(&update, &update_rows, LTH_MAX_RANK);
+	struct scatter_row row = {.dim = out->dims[axis],
+				  .count = width,
+				  .index_step = indices->strides[last] * (int64_t)(lth_dtype_bits(indices->dtype) / 8),
+				  .update_step = updates->strides[last] * element,
+				  .axis_step = out->strides[axis] * element,
+				  .out_step = axis == last ? 0 : out->strides[last] * element};
+	for (int64_t i = 0; i < total; i += width, lth_walk_next(&index), lth_walk_next(&update)) {
+		row.indices = index.at;
+		row.updates = update.at;
+		row.out = out->data;
+		for (uint32_t k = 0; k < last; k++)
+			row.out += k == axis ? 0 : index.index[k] * out->strides[k] * element;
+		int64_t done = put_row(&row, indices->dtype, out->dtype, reduction);
+		if (done < width)
+			return bad_index(call, row.indices + done * row.index_step, indices->dtype, row.dim);
 	}
 	return 0;
 }

@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+enum { BLOCK = 32 };
+
 struct top_k {
 	const struct lth_builtin_tensor *in;
 	char *values;     /* NULL: not wanted */
@@ -40,11 +42,43 @@ static void sift_down(struct lth_keyed *heap, int64_t count, int64_t at)
 	heap[at] = item;
 }
 
+/* Whether x may be better than the worst kept; with a nan always. */
+static bool may_beat(float x, float worst, bool largest)
+{
+	return largest ? !(x <= worst) : !(x >= worst);
+}
+
+static bool block_may_beat(const float *x, float worst, bool largest)
+{
+	int some = 0;
+	for (int i = 0; i < BLOCK && largest; i++)
+		some |= !(x[i] <= worst);
+	for (int i = 0; i < BLOCK && !largest; i++)
+		some |= !(x[i] >= worst);
+	return some != 0;
+}
+
+/* The first element from `at` on that may be better than the worst kept. Of contiguous floats most are passed over, a
+ * block at a time. */
+static int64_t next_candidate(const struct top_k *t, const char *row, int64_t at, int64_t count, int64_t worst)
+{
+	const float *x = (const float *)row;
+	if (t->in->dtype != LTH_DTYPE_F32 || t->in->strides[t->axis] != 1)
+		return at;
+	while (count - at >= BLOCK && !block_may_beat(x + at, x[worst], t->largest))
+		at += BLOCK;
+	while (at < count && !may_beat(x[at], x[worst], t->largest))
+		at++;
+	return at;
+}
+
 static void select_row(const struct top_k *t, const char *row, struct lth_keyed *heap)
 {
 	int64_t count = t->in->dims[t->axis];
 	int64_t step = t->in->strides[t->axis] * (int64_t)(lth_dtype_bits(t->in->dtype) / 8);
 	for (int64_t i = 0; i < count; i++) {
+		if (i >= t->k && (i = next_candidate(t, row, i, count, heap[0].index)) == count)
+			break;
 		uint64_t key = lth_key(row + i * step, t->in->dtype);
 		struct lth_keyed item = {.key = t->largest ? ~key : key, .index = i};
 		if (i < t->k) {

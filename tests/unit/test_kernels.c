@@ -259,6 +259,38 @@ START_TEST(topk_orders_and_breaks_ties_by_index)
 }
 END_TEST
 
+/* Floats are passed over a block at a time: rows of many ties, of nan, and best elements in every place of a block. */
+START_TEST(topk_of_long_float_rows)
+{
+	enum { ROWS = 60, N = 203, K = 9 };
+	static float x[ROWS][N], values[ROWS][K];
+	static int64_t indices[ROWS][K];
+	static const char *const ways[2] = {"largest=0", "largest=1"};
+	state = 11;
+	for (int r = 0; r < ROWS; r++) {
+		for (int i = 0; i < N; i++)
+			x[r][i] = (float)random_below(r % 2 ? 12 : 100000) - 6;
+		x[r][(r * 7) % N] = r % 3 ? -INFINITY : NAN;
+	}
+	struct operand o[3] = {dense(LTH_DTYPE_F32, values, 2, ROWS, K, 0),
+			       dense(LTH_DTYPE_I64, indices, 2, ROWS, K, 0),
+			       dense(LTH_DTYPE_F32, x, 2, ROWS, N, 0)};
+	for (int largest = 0; largest < 2; largest++) {
+		ck_assert_int_eq(call(lth_builtin_top_k, o, 3, 2, NULL, 0, ways[largest], NULL), 0);
+		for (int r = 0; r < ROWS; r++)
+			for (int i = 0; i < K; i++) {
+				const float *own = &x[r][indices[r][i]];
+				int before = 0;
+				for (int j = 0; j < N; j++) {
+					int order = lth_compare(&x[r][j], own, LTH_DTYPE_F32);
+					before += (largest ? order > 0 : order < 0) || (order == 0 && j < indices[r][i]);
+				}
+				ck_assert_int_eq(before, i);
+			}
+	}
+}
+END_TEST
+
 START_TEST(topk_of_random_rows)
 {
 	enum { ROWS = 50, N = 1000, K = 37 };
@@ -477,6 +509,7 @@ int main(void)
 	tcase_add_test(tests, unique_as_the_specification_shows);
 	tcase_add_test(tests, topk_orders_and_breaks_ties_by_index);
 	tcase_add_test(tests, topk_of_random_rows);
+	tcase_add_test(tests, topk_of_long_float_rows);
 	tcase_add_test(tests, nms_as_the_specification_shows);
 	tcase_add_test(tests, keys_order_as_values_do);
 	tcase_add_test(tests, scatter_elements_along_an_axis);

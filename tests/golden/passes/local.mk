@@ -6,6 +6,8 @@ golden_pass_tests = \
 	%D%/cse-shapes.lt \
 	%D%/dce-unused.lt \
 	%D%/fold-constant.lt \
+	%D%/fold-resize.lt \
+	%D%/fold-strided.lt \
 	%D%/fold-too-large.lt \
 	%D%/fuse-concat.lt \
 	%D%/fuse-cycle.lt \
