@@ -2,12 +2,11 @@
  * which protobuf may pack or not. The reader is our own because executables stand on libc alone. It makes two passes
  * over the message: type and dims first, for they may come behind the data they describe. */
 #include "runtime/tensor/host.h"
+#include "runtime/tensor/pb_wire.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum wire { WIRE_VARINT, WIRE_FIXED64, WIRE_BYTES, WIRE_FIXED32 = 5 };
 
 /* Fields of TensorProto. */
 enum field {
@@ -25,110 +24,6 @@ enum field {
 	FIELD_LOCATION = 14
 };
 
-struct reader {
-	const unsigned char *at, *end, *start;
-	struct lth_diag *diag;
-	bool failed;
-};
-
-static void fail(struct reader *r, enum lth_code code, const char *expected, const char *found)
-{
-	char place[64];
-	snprintf(place, sizeof(place), "TensorProto, byte %zu", (size_t)(r->at - r->start));
-	lth_diag_fail(r->diag, code, place, expected, NULL, "%s", found);
-	r->failed = true;
-}
-
-static uint64_t read_varint(struct reader *r)
-{
-	uint64_t value = 0;
-	for (unsigned shift = 0; shift < 70; shift += 7) {
-		if (r->at == r->end) {
-			fail(r, LTH_BAD_INPUT, "more bytes", "the end inside a number");
-			return 0;
-		}
-		unsigned char byte = *r->at++;
-		if (shift < 64)
-			value |= (uint64_t)(byte & 0x7F) << shift;
-		if (byte < 0x80)
-			return value;
-	}
-	fail(r, LTH_BAD_INPUT, "numbers of at most ten bytes", "a longer one");
-	return 0;
-}
-
-static uint64_t read_fixed(struct reader *r, unsigned bytes)
-{
-	uint64_t value = 0;
-	if ((size_t)(r->end - r->at) < bytes) {
-		fail(r, LTH_BAD_INPUT, "more bytes", "the end inside a number");
-		return 0;
-	}
-	for (unsigned i = 0; i < bytes; i++)
-		value |= (uint64_t)*r->at++ << 8 * i;
-	return value;
-}
-
-/* A field with a length in front: a reader over its bytes, which `r` steps over. */
-static struct reader read_bytes(struct reader *r)
-{
-	struct reader inner = *r;
-	uint64_t size = read_varint(r);
-	if (!r->failed && size > (uint64_t)(r->end - r->at))
-		fail(r, LTH_BAD_INPUT, "more bytes", "the end inside a field");
-	inner.failed = r->failed;
-	inner.at = inner.end = r->at;
-	if (!r->failed) {
-		inner.end = r->at + size;
-		r->at = inner.end;
-	}
-	return inner;
-}
-
-static void skip(struct reader *r, enum wire wire)
-{
-	switch (wire) {
-	case WIRE_VARINT:
-		read_varint(r);
-		break;
-	case WIRE_FIXED64:
-		read_fixed(r, 8);
-		break;
-	case WIRE_BYTES:
-		read_bytes(r);
-		break;
-	case WIRE_FIXED32:
-		read_fixed(r, 4);
-		break;
-	default:
-		fail(r, LTH_BAD_INPUT, "a TensorProto", "a field of no known kind");
-	}
-}
-
-/* Takes a number field, packed or single, element by element. */
-static void read_numbers(struct reader *r, enum wire wire, enum wire element, void (*take)(void *, uint64_t),
-			 void *context)
-{
-	struct reader inner = *r;
-	if (wire == WIRE_BYTES) {
-		inner = read_bytes(r);
-	} else if (wire != element) {
-		fail(r, LTH_BAD_INPUT, "numbers of the field's kind", "others");
-		return;
-	}
-	do {
-		if (wire == WIRE_BYTES && inner.at == inner.end)
-			break;
-		uint64_t value = element == WIRE_VARINT ? read_varint(&inner)
-							: read_fixed(&inner, element == WIRE_FIXED32 ? 4 : 8);
-		if (!inner.failed)
-			take(context, value);
-	} while (wire == WIRE_BYTES && !inner.failed);
-	r->failed = r->failed || inner.failed;
-	if (wire != WIRE_BYTES)
-		r->at = inner.at;
-}
-
 /* The first pass. */
 struct header {
 	struct lth_host_tensor *tensor;
@@ -145,41 +40,41 @@ static void take_dim(void *context, uint64_t value)
 		h->tensor->dims[h->tensor->rank++] = (int64_t)value;
 }
 
-static void read_name(struct reader *r, struct lth_host_tensor *tensor)
+static void read_name(struct lth_pb_reader *r, struct lth_host_tensor *tensor)
 {
-	struct reader name = read_bytes(r);
+	struct lth_pb_reader name = lth_pb_bytes(r);
 	free(tensor->name);
 	tensor->name = r->failed ? NULL : strndup((const char *)name.at, (size_t)(name.end - name.at));
 	if (!tensor->name && !r->failed)
-		fail(r, LTH_OUT_OF_MEMORY, NULL, "no memory for a name");
+		lth_pb_fail(r, LTH_OUT_OF_MEMORY, NULL, "no memory for a name");
 }
 
-static void read_header(struct reader *r, struct header *h)
+static void read_header(struct lth_pb_reader *r, struct header *h)
 {
 	while (!r->failed && r->at < r->end) {
-		uint64_t tag = read_varint(r);
-		enum wire wire = (enum wire)(tag & 7);
+		uint64_t tag = lth_pb_varint(r);
+		enum lth_pb_wire wire = (enum lth_pb_wire)(tag & 7);
 		if (tag >> 3 == FIELD_DIMS)
-			read_numbers(r, wire, WIRE_VARINT, take_dim, h);
-		else if (tag >> 3 == FIELD_DATA_TYPE && wire == WIRE_VARINT)
-			h->type = (int64_t)read_varint(r);
-		else if (tag >> 3 == FIELD_NAME && wire == WIRE_BYTES)
+			lth_pb_numbers(r, wire, LTH_PB_VARINT, take_dim, h);
+		else if (tag >> 3 == FIELD_DATA_TYPE && wire == LTH_PB_VARINT)
+			h->type = (int64_t)lth_pb_varint(r);
+		else if (tag >> 3 == FIELD_NAME && wire == LTH_PB_BYTES)
 			read_name(r, h->tensor);
-		else if (tag >> 3 == FIELD_LOCATION && wire == WIRE_VARINT)
-			h->external = read_varint(r) != 0;
+		else if (tag >> 3 == FIELD_LOCATION && wire == LTH_PB_VARINT)
+			h->external = lth_pb_varint(r) != 0;
 		else if (tag >> 3 == FIELD_SEGMENT)
-			fail(r, LTH_UNSUPPORTED, "a whole tensor", "a segment of one");
+			lth_pb_fail(r, LTH_UNSUPPORTED, "a whole tensor", "a segment of one");
 		else
-			skip(r, wire);
+			lth_pb_skip(r, wire);
 	}
 	if (r->failed)
 		return;
 	if (h->too_many)
-		fail(r, LTH_BAD_INPUT, "at most 16 dimensions", "more");
+		lth_pb_fail(r, LTH_BAD_INPUT, "at most 16 dimensions", "more");
 	else if (h->external)
-		fail(r, LTH_UNSUPPORTED, "data inside the file", "external data");
+		lth_pb_fail(r, LTH_UNSUPPORTED, "data inside the file", "external data");
 	else if (h->type < 0 || h->type > INT32_MAX || lth_dtype_by_onnx((int)h->type) == LTH_NUM_DTYPES)
-		fail(r, LTH_BAD_INPUT, "an element type of ONNX", "another");
+		lth_pb_fail(r, LTH_BAD_INPUT, "an element type of ONNX", "another");
 }
 
 /* The second pass: elements in their own width, appended in order. */
@@ -198,9 +93,9 @@ static void take_element(void *context, uint64_t value)
 	lth_buf_append(&b->data, bytes, b->bytes);
 }
 
-static void take_string(struct body *b, struct reader *r)
+static void take_string(struct body *b, struct lth_pb_reader *r)
 {
-	struct reader text = read_bytes(r);
+	struct lth_pb_reader text = lth_pb_bytes(r);
 	size_t size = (size_t)(text.end - text.at);
 	lth_buf_u64(&b->data, b->strings.size);
 	lth_buf_u64(&b->data, size);
@@ -208,17 +103,17 @@ static void take_string(struct body *b, struct reader *r)
 }
 
 /* Which typed field holds a type's elements, and as what. */
-static enum field field_of(enum lth_dtype dtype, enum wire *out_element)
+static enum field field_of(enum lth_dtype dtype, enum lth_pb_wire *out_element)
 {
-	*out_element = WIRE_VARINT;
+	*out_element = LTH_PB_VARINT;
 	switch (dtype) {
 	case LTH_DTYPE_F32:
 	case LTH_DTYPE_C64:
-		*out_element = WIRE_FIXED32;
+		*out_element = LTH_PB_FIXED32;
 		return FIELD_FLOATS;
 	case LTH_DTYPE_F64:
 	case LTH_DTYPE_C128:
-		*out_element = WIRE_FIXED64;
+		*out_element = LTH_PB_FIXED64;
 		return FIELD_DOUBLES;
 	case LTH_DTYPE_I64:
 		return FIELD_INT64S;
@@ -238,35 +133,35 @@ static unsigned number_bytes(enum lth_dtype dtype)
 	return bits < 8 ? 1 : bits / 8;
 }
 
-static void read_body(struct reader *r, enum lth_dtype dtype, struct body *b)
+static void read_body(struct lth_pb_reader *r, enum lth_dtype dtype, struct body *b)
 {
-	enum wire element;
+	enum lth_pb_wire element;
 	enum field typed = field_of(dtype, &element);
 	b->bytes = number_bytes(dtype);
 	while (!r->failed && r->at < r->end) {
-		uint64_t tag = read_varint(r);
-		enum wire wire = (enum wire)(tag & 7);
-		if (dtype == LTH_DTYPE_STRING && tag >> 3 == FIELD_STRINGS && wire == WIRE_BYTES) {
+		uint64_t tag = lth_pb_varint(r);
+		enum lth_pb_wire wire = (enum lth_pb_wire)(tag & 7);
+		if (dtype == LTH_DTYPE_STRING && tag >> 3 == FIELD_STRINGS && wire == LTH_PB_BYTES) {
 			take_string(b, r);
-		} else if (dtype != LTH_DTYPE_STRING && tag >> 3 == FIELD_RAW && wire == WIRE_BYTES) {
-			struct reader raw = read_bytes(r);
+		} else if (dtype != LTH_DTYPE_STRING && tag >> 3 == FIELD_RAW && wire == LTH_PB_BYTES) {
+			struct lth_pb_reader raw = lth_pb_bytes(r);
 			lth_buf_append(&b->data, raw.at, (size_t)(raw.end - raw.at));
 		} else if (dtype != LTH_DTYPE_STRING && tag >> 3 == typed) {
-			read_numbers(r, wire, element, take_element, b);
+			lth_pb_numbers(r, wire, element, take_element, b);
 		} else {
-			skip(r, wire);
+			lth_pb_skip(r, wire);
 		}
 	}
 	if (!r->failed && (b->data.failed || b->strings.failed))
-		fail(r, LTH_OUT_OF_MEMORY, NULL, "no memory for its elements");
+		lth_pb_fail(r, LTH_OUT_OF_MEMORY, NULL, "no memory for its elements");
 }
 
 /* One block: the elements, and behind strings their bytes. */
-static void finish_data(struct reader *r, struct body *b, struct lth_host_tensor *tensor)
+static void finish_data(struct lth_pb_reader *r, struct body *b, struct lth_host_tensor *tensor)
 {
 	char *block = malloc(b->data.size + b->strings.size + 1);
 	if (!block) {
-		fail(r, LTH_OUT_OF_MEMORY, NULL, "no memory for its elements");
+		lth_pb_fail(r, LTH_OUT_OF_MEMORY, NULL, "no memory for its elements");
 		return;
 	}
 	tensor->data = block;
@@ -291,7 +186,7 @@ enum lth_code lth_pb_read(const void *bytes, size_t size, struct lth_host_tensor
 	struct lth_host_tensor tensor = {0};
 	struct header header = {.tensor = &tensor};
 	struct body body = {{0}, {0}, 0};
-	struct reader r = {.at = bytes, .start = bytes, .diag = diag};
+	struct lth_pb_reader r = {.message = "TensorProto", .at = bytes, .start = bytes, .diag = diag};
 	int64_t count = 0;
 	r.end = r.at + size;
 	read_header(&r, &header);
@@ -307,7 +202,7 @@ enum lth_code lth_pb_read(const void *bytes, size_t size, struct lth_host_tensor
 		snprintf(expected, sizeof(expected), "%lld bytes of %s for its dims", (long long)tensor.bytes,
 			 lth_dtype_text(tensor.dtype));
 		snprintf(found, sizeof(found), "%zu", body.data.size);
-		fail(&r, LTH_BAD_INPUT, expected, found);
+		lth_pb_fail(&r, LTH_BAD_INPUT, expected, found);
 	}
 	if (!r.failed)
 		finish_data(&r, &body, &tensor);
@@ -321,37 +216,20 @@ enum lth_code lth_pb_read(const void *bytes, size_t size, struct lth_host_tensor
 	return LTH_OK;
 }
 
-static void write_varint(struct lth_buf *out, uint64_t value)
-{
-	for (; value >= 0x80; value >>= 7)
-		lth_buf_u8(out, (uint8_t)(value | 0x80));
-	lth_buf_u8(out, (uint8_t)value);
-}
-
-static void write_bytes(struct lth_buf *out, enum field field, const void *bytes, size_t size)
-{
-	write_varint(out, (uint64_t)field << 3 | WIRE_BYTES);
-	write_varint(out, size);
-	lth_buf_append(out, bytes, size);
-}
-
 enum lth_code lth_pb_write(const struct lth_host_tensor *tensor, struct lth_buf *out, struct lth_diag *diag)
 {
 	(void)diag; /* every type has a place in the format */
-	for (uint32_t axis = 0; axis < tensor->rank; axis++) {
-		write_varint(out, FIELD_DIMS << 3 | WIRE_VARINT);
-		write_varint(out, (uint64_t)tensor->dims[axis]);
-	}
-	write_varint(out, FIELD_DATA_TYPE << 3 | WIRE_VARINT);
-	write_varint(out, (uint64_t)lth_dtype_onnx(tensor->dtype));
+	for (uint32_t axis = 0; axis < tensor->rank; axis++)
+		lth_pb_put_number(out, FIELD_DIMS, (uint64_t)tensor->dims[axis]);
+	lth_pb_put_number(out, FIELD_DATA_TYPE, (uint64_t)lth_dtype_onnx(tensor->dtype));
 	if (tensor->dtype == LTH_DTYPE_STRING) {
 		const struct lth_string *strings = tensor->data;
 		for (int64_t i = 0; i < tensor->bytes / (int64_t)sizeof(*strings); i++)
-			write_bytes(out, FIELD_STRINGS, strings[i].data, strings[i].size);
+			lth_pb_put_bytes(out, FIELD_STRINGS, strings[i].data, strings[i].size);
 	}
 	if (tensor->name)
-		write_bytes(out, FIELD_NAME, tensor->name, strlen(tensor->name));
+		lth_pb_put_bytes(out, FIELD_NAME, tensor->name, strlen(tensor->name));
 	if (tensor->dtype != LTH_DTYPE_STRING)
-		write_bytes(out, FIELD_RAW, tensor->data, (size_t)tensor->bytes);
+		lth_pb_put_bytes(out, FIELD_RAW, tensor->data, (size_t)tensor->bytes);
 	return LTH_OK;
 }
