@@ -63,7 +63,8 @@ enum lathe_dtype {
 	LATHE_F4E2M1 = 23,
 	LATHE_F8E8M0 = 24,
 	LATHE_U2 = 25,
-	LATHE_I2 = 26
+	LATHE_I2 = 26,
+	LATHE_OBJECT = 256 /* none of ONNX: the one element is a struct lathe_value */
 };
 
 /* The codes that these functions return. Others of Lathe's codes may come in later versions. */
@@ -99,6 +100,34 @@ struct lathe_tensor {
 	uint64_t bytes; /* of data; inputs may have more than their dims need */
 };
 
+/* A value of any kind: what a sequence, optional or map holds. A model's input or output that is one is a tensor of
+ * rank 0 and type LATHE_OBJECT whose data points at it:
+ *
+ *	struct lathe_value pair[2] = {{.kind = LATHE_TENSOR, .tensor = a}, {.kind = LATHE_TENSOR, .tensor = b}};
+ *	struct lathe_value list = {.kind = LATHE_SEQUENCE, .count = 2, .elements = pair};
+ *	struct lathe_tensor in = {.dtype = LATHE_OBJECT, .data = &list, .bytes = sizeof(list)}, out = {0};
+ *	if (lathe_run(context, &in, 1, &out, 1, &error)) ...
+ *	const struct lathe_value *result = out.data;
+ *	for (uint64_t i = 0; i < result->count; i++)
+ *		use(&result->elements[i].tensor);
+ *
+ * In outputs it belongs to the context, with all that it holds, and lives until the end of its next run, which may take
+ * it as input (but for the bytes of strings, which end when that run begins). A caller who brings a struct lathe_value
+ * of his own (data and bytes) gets the outermost one there. */
+enum lathe_kind {
+	LATHE_TENSOR = 0,
+	LATHE_SEQUENCE = 1, /* elements of one kind and type */
+	LATHE_OPTIONAL = 2, /* no element, or one */
+	LATHE_MAP = 3       /* two tensors of rank 1 and one length: keys (i64 or strings, each once) and values */
+};
+
+struct lathe_value {
+	int32_t kind; /* enum lathe_kind */
+	uint64_t count;
+	struct lathe_value *elements; /* count of them; of all kinds but LATHE_TENSOR */
+	struct lathe_tensor tensor;   /* LATHE_TENSOR */
+};
+
 /* A dimension by name. */
 struct lathe_symbol {
 	const char *name;
@@ -126,6 +155,10 @@ struct lathe_description {
 	const char *certificate; /* of the memory plan; "" where there is none */
 	const char *info;        /* what the compiler says about itself: JSON; not terminated */
 	uint64_t info_bytes;
+	/* The types of inputs and outputs that are no tensors, as text: "seq(f32[*])", "optional(i64[?, 4])",
+	 * "seq(map(string, f32[]))", where ? is a size and * a rank that may differ from element to element. NULL for
+	 * tensors. */
+	const char *const *input_types, *const *output_types;
 };
 
 /* Memory at given dims. Inputs and outputs are the caller's; constants are the executable's. */
@@ -241,7 +274,8 @@ LATHE_API void lathe_context_destroy(struct lathe_context **context);
  * outputs are filled in. Wrong inputs are refused before anything is written. */
 LATHE_API int lathe_run(struct lathe_context *context, const struct lathe_tensor *inputs, size_t num_inputs,
 			struct lathe_tensor *outputs, size_t num_outputs, struct lathe_error *error);
-/* Gives back an output that lathe_run allocated, and sets its data to NULL. */
+/* Gives back an output that lathe_run allocated, and sets its data to NULL. Values that are no tensors
+ * live on as struct lathe_value says. */
 LATHE_API void lathe_release(struct lathe_context *context, struct lathe_tensor *output);
 LATHE_API void lathe_counters(const struct lathe_context *context, struct lathe_counters *out_counters);
 /* Writes up to `capacity` entries in program order and returns how many there are; 0 unless the

@@ -3,6 +3,7 @@
 #include "compiler/memory/manifest.h"
 
 #include "runtime/base/hash.h"
+#include "runtime/tensor/value_type.h"
 
 #include <string.h>
 
@@ -205,11 +206,62 @@ static void choose_outputs(struct lth_builder *builder)
 		const struct lth_value *value = &graph->values[base];
 		if (value->def != LTH_DEF_NODE || graph->nodes[value->def_id].region != 0)
 			continue;
+		if (value->type.kind != LTH_TYPE_TENSOR)
+			continue; /* the runtime hands it out */
 		if (depends_on_data(graph, &value->type))
 			continue; /* its size is not known before the run */
 		if (is_whole(builder, main->outputs[i]) && builder->output_of[base] == LTH_NONE)
 			builder->output_of[base] = i;
 	}
+}
+
+/* A port whose elements have no type (a sequence that nothing is put into) cannot be described. */
+static enum lth_code check_ports(const struct lth_graph *graph, const lth_value_id *list, uint32_t count,
+				 struct lth_diag *diag)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		const struct lth_type *type = &graph->values[list[i]].type;
+		uint32_t depth = 0;
+		for (; type->kind != LTH_TYPE_TENSOR; type = type->element)
+			depth++;
+		if (depth > LTH_MAX_VALUE_DEPTH || type->dtype == LTH_NUM_DTYPES)
+			return lth_diag_fail(diag, LTH_UNSUPPORTED, graph->values[list[i]].name, NULL, NULL, "%s",
+					     depth > LTH_MAX_VALUE_DEPTH ? "a type nested more than 8 deep"
+									 : "elements whose type nothing tells");
+	}
+	return LTH_OK;
+}
+
+#define SAME_KIND(graph, program) _Static_assert((int)graph == (int)program, "kinds of types are one list")
+SAME_KIND(LTH_TYPE_TENSOR, LTH_VALUE_TENSOR);
+SAME_KIND(LTH_TYPE_SEQUENCE, LTH_VALUE_SEQUENCE);
+SAME_KIND(LTH_TYPE_OPTIONAL, LTH_VALUE_OPTIONAL);
+SAME_KIND(LTH_TYPE_MAP, LTH_VALUE_MAP);
+
+/* The type of a port that is no tensor as the program has it: sizes that are no numbers may be any. */
+static const char *port_type(struct lth_builder *builder, lth_value_id id)
+{
+	const struct lth_graph *graph = builder->graph;
+	const struct lth_type *type = &graph->values[id].type;
+	struct lth_value_type out = {.depth = 0};
+	struct lth_buf text = {0};
+	if (type->kind == LTH_TYPE_TENSOR)
+		return NULL;
+	for (; type->kind != LTH_TYPE_TENSOR; type = type->element) {
+		out.kinds[out.depth] = (enum lth_value_kind)type->kind;
+		out.keys[out.depth++] = type->key;
+	}
+	out.dtype = type->dtype;
+	out.rank = type->rank <= LTH_MAX_RANK ? (int32_t)type->rank : LTH_ANY_RANK;
+	for (int32_t axis = 0; axis < out.rank; axis++) {
+		lth_dim dim = type->dims[axis];
+		if (dim == LTH_DIM_NONE || !lth_dim_is_const(graph->dims, dim, &out.dims[axis]))
+			out.dims[axis] = LTH_ANY_SIZE;
+	}
+	lth_value_type_print(&out, &text);
+	const char *copy = lth_arena_strdup(builder->program->arena, lth_buf_text(&text));
+	lth_buf_free(&text);
+	return copy;
 }
 
 /* Output ports; what lives elsewhere than in the caller's buffers the runtime copies out at the end. */
@@ -218,17 +270,7 @@ static void build_outputs(struct lth_builder *builder)
 	const struct lth_region *main = &builder->graph->regions[0];
 	for (uint32_t i = 0; i < main->num_outputs; i++)
 		lth_program_output(builder->program, builder->graph->values[main->outputs[i]].name,
-				   lth_build_tensor(builder, main->outputs[i]));
-}
-
-static enum lth_code check_tensors(const struct lth_graph *graph, const lth_value_id *list, uint32_t count,
-				   const char *what, struct lth_diag *diag)
-{
-	for (uint32_t i = 0; i < count; i++)
-		if (graph->values[list[i]].type.kind != LTH_TYPE_TENSOR)
-			return lth_diag_fail(diag, LTH_UNSUPPORTED, graph->values[list[i]].name, "a tensor", NULL,
-					     "%s of the model that is a sequence, optional or map", what);
-	return LTH_OK;
+				   lth_build_tensor(builder, main->outputs[i]), port_type(builder, main->outputs[i]));
 }
 
 /* Formulas have a largest size; a storage whose bytes need a larger one has none. */
@@ -261,9 +303,9 @@ enum lth_code lth_manifest_alloc(const struct lth_manifest *input, struct lth_ar
 	memset(builder.output_of, 0xff, bytes);
 	builder.program->name = graph->name;
 	const struct lth_region *main = &graph->regions[0];
-	enum lth_code code = check_tensors(graph, main->inputs, main->num_inputs, "an input", diag);
+	enum lth_code code = check_ports(graph, main->inputs, main->num_inputs, diag);
 	if (code == LTH_OK)
-		code = check_tensors(graph, main->outputs, main->num_outputs, "an output", diag);
+		code = check_ports(graph, main->outputs, main->num_outputs, diag);
 	if (code == LTH_OK)
 		code = lth_build_symbols(&builder);
 	if (code != LTH_OK)
@@ -275,7 +317,7 @@ enum lth_code lth_manifest_alloc(const struct lth_manifest *input, struct lth_ar
 	choose_outputs(&builder);
 	for (uint32_t i = 0; i < main->num_inputs; i++)
 		lth_program_input(builder.program, graph->values[main->inputs[i]].name,
-				  lth_build_tensor(&builder, main->inputs[i]));
+				  lth_build_tensor(&builder, main->inputs[i]), port_type(&builder, main->inputs[i]));
 	for (uint32_t i = 0; i < main->num_inputs; i++)
 		lth_build_binds(&builder, main->inputs[i]);
 	code = lth_build_region(&builder, 0);

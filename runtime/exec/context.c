@@ -1,6 +1,7 @@
 /* Contexts: creation, and what stands around the interpreter in a run: inputs in, arena made ready, outputs out. */
 #include "runtime/exec/context.h"
 #include "runtime/base/checked.h"
+#include "runtime/exec/values.h"
 #include "runtime/kernels/copy.h"
 
 #include <stdio.h>
@@ -23,6 +24,7 @@ static bool make_arrays(struct lathe_context *c)
 	c->loops = lth_arena_array(c->memory, x->max_depth, sizeof(*c->loops));
 	c->stack = lth_arena_array(c->memory, (size_t)program->num_exprs * 2 + 1, sizeof(*c->stack));
 	c->fresh = lth_arena_array(c->memory, program->num_exprs, sizeof(*c->fresh));
+	c->handles = lth_arena_array(c->memory, program->num_inputs, sizeof(*c->handles));
 	c->output_given = lth_arena_array(c->memory, program->num_outputs, sizeof(*c->output_given));
 	if (!lth_arena_ok(c->memory))
 		return false;
@@ -71,7 +73,7 @@ enum lth_code lth_context_create(const struct lathe_executable *x, const struct 
 	c->arena_bytes = options->arena ? (int64_t)options->arena_bytes : 0;
 	c->pool = lth_pool_create();
 	c->outputs = lth_pool_create();
-	c->strings.pool = c->pool;
+	c->strings.pool = c->objects.pool = c->pool;
 	if (options->threads > 1)
 		c->threads = lth_threadpool_create(options->threads);
 	if (!c->pool || !c->outputs || (options->threads > 1 && !c->threads) ||
@@ -93,6 +95,7 @@ void lth_context_destroy(struct lathe_context **context)
 		return;
 	lth_threadpool_destroy(&c->threads);
 	lth_strings_free(&c->strings);
+	lth_objects_free(&c->objects);
 	lth_pool_destroy(&c->pool);
 	lth_pool_destroy(&c->outputs);
 	if (c->own_arena)
@@ -144,6 +147,10 @@ static bool known_bytes(const struct lathe_context *c, uint32_t number, int64_t 
 {
 	const struct lth_tensor *t = &c->x->program->tensors[c->x->program->outputs[number].tensor];
 	int64_t count = 1;
+	if (t->dtype == LTH_DTYPE_OBJECT) {
+		*out_bytes = sizeof(struct lathe_value);
+		return true;
+	}
 	for (uint32_t axis = 0; axis < t->rank; axis++)
 		if (!c->x->shape_only[t->dims[axis]] ||
 		    !lth_mul_i64(count, c->signature->values[t->dims[axis]], &count))
@@ -184,7 +191,7 @@ static enum lth_code set_bases(struct lathe_context *c, const struct lathe_tenso
 		if (c->x->planned[i])
 			c->bases[i] = c->arena + c->signature->offsets[i];
 		else if (s->kind == LTH_STORAGE_INPUT)
-			c->bases[i] = inputs[s->index].data;
+			c->bases[i] = program->inputs[s->index].type ? &c->handles[s->index] : inputs[s->index].data;
 		if (s->kind != LTH_STORAGE_OUTPUT)
 			continue;
 		const struct lathe_tensor *output = &outputs[s->index];
@@ -262,8 +269,8 @@ static enum lth_code copy_out(struct lathe_context *c, uint32_t number, const st
 	return LTH_OK;
 }
 
-/* Gives one output its dims and its data. */
-static enum lth_code deliver(struct lathe_context *c, uint32_t number, struct lathe_tensor *output,
+/* Gives one output that is a tensor its dims and its data. */
+static enum lth_code deliver_tensor(struct lathe_context *c, uint32_t number, struct lathe_tensor *output,
 			     struct lth_diag *diag)
 {
 	const struct lth_port *port = &c->x->program->outputs[number];
@@ -288,6 +295,13 @@ static enum lth_code deliver(struct lathe_context *c, uint32_t number, struct la
 	if (is_own_output(c, number) && output->data == view.data)
 		return lth_diag_fail(diag, LTH_BAD_EXECUTABLE, port->name, "a dense output", NULL, "another");
 	return copy_out(c, number, &view, bytes, output, diag);
+}
+
+static enum lth_code deliver(struct lathe_context *c, uint32_t number, struct lathe_tensor *output,
+			     struct lth_diag *diag)
+{
+	return c->x->program->outputs[number].type ? lth_deliver_value(c, number, output, diag)
+						   : deliver_tensor(c, number, output, diag);
 }
 
 static enum lth_code execute(struct lathe_context *c, const struct lathe_tensor *inputs, struct lathe_tensor *outputs,
@@ -327,8 +341,12 @@ enum lth_code lth_context_run(struct lathe_context *c, const struct lathe_tensor
 		return code;
 	c->profiler.last_run_allocations = 0;
 	lth_strings_reset(&c->strings);
+	lth_objects_begin(&c->objects);
 	lth_pool_reset_peak(c->pool);
-	code = execute(c, inputs, outputs, diag);
+	code = lth_take_values(c, inputs, diag);
+	if (code == LTH_OK)
+		code = execute(c, inputs, outputs, diag);
+	lth_objects_sweep(&c->objects);
 	lth_interpret_cleanup(c);
 	lth_profiler_run(&c->profiler, c->signature->arena_bytes + lth_pool_counters(c->pool)->peak_bytes,
 			 c->profiler.last_run_allocations + (system_allocations(c) - system_before));
@@ -337,7 +355,8 @@ enum lth_code lth_context_run(struct lathe_context *c, const struct lathe_tensor
 
 void lth_context_release(struct lathe_context *c, struct lathe_tensor *output)
 {
-	lth_pool_give(c->outputs, output->data, (int64_t)output->bytes);
+	if (output->dtype != LATHE_OBJECT)
+		lth_pool_give(c->outputs, output->data, (int64_t)output->bytes);
 	output->data = NULL;
 	output->bytes = 0;
 }

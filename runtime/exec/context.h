@@ -5,6 +5,7 @@
 #define LTH_EXEC_CONTEXT_H
 
 #include "runtime/exec/executable.h"
+#include "runtime/exec/objects.h"
 #include "runtime/exec/pool.h"
 #include "runtime/exec/signature.h"
 #include "runtime/exec/strings.h"
@@ -27,6 +28,8 @@ struct lathe_context {
 	struct lth_pool *pool;
 	struct lth_pool *outputs; /* where outputs come from that the caller has no buffer for: not the run's memory */
 	struct lth_strings strings; /* of the last run's string elements */
+	struct lth_objects objects; /* of the run, and of the last one's outputs */
+	int64_t *handles;           /* of each input: its object */
 	struct lth_profiler profiler;
 
 	char *arena;

@@ -46,6 +46,27 @@ static bool describe_ports(struct lathe_executable *x, const struct lth_port *po
 	return described != NULL;
 }
 
+/* The types of ports that are objects, as text. */
+static bool describe_types(struct lathe_executable *x, const struct lth_port *ports, uint32_t count,
+			   const char *const **out)
+{
+	const char **types = lth_arena_array(x->arena, count, sizeof(*types));
+	for (uint32_t i = 0; types && i < count; i++)
+		types[i] = ports[i].type;
+	*out = types;
+	return types != NULL;
+}
+
+static bool parse_types(struct lathe_executable *x)
+{
+	x->input_types = lth_arena_array(x->arena, x->program->num_inputs, sizeof(*x->input_types));
+	bool ok = x->input_types;
+	for (uint32_t i = 0; ok && i < x->program->num_inputs; i++)
+		ok = !x->program->inputs[i].type ||
+		     lth_value_type_parse(x->program->inputs[i].type, &x->input_types[i]);
+	return ok;
+}
+
 static bool describe_symbols(struct lathe_executable *x)
 {
 	struct lathe_symbol *symbols = lth_arena_array(x->arena, x->program->num_symbols, sizeof(*symbols));
@@ -72,7 +93,9 @@ enum lth_code lth_executable_describe(struct lathe_executable *x, struct lth_dia
 	d->info = text_or_empty(x->image.info);
 	d->info_bytes = x->image.info_bytes;
 	if (!describe_ports(x, x->program->inputs, d->num_inputs, &d->inputs) ||
-	    !describe_ports(x, x->program->outputs, d->num_outputs, &d->outputs) || !describe_symbols(x))
+	    !describe_ports(x, x->program->outputs, d->num_outputs, &d->outputs) || !describe_symbols(x) ||
+	    !describe_types(x, x->program->inputs, d->num_inputs, &d->input_types) ||
+	    !describe_types(x, x->program->outputs, d->num_outputs, &d->output_types) || !parse_types(x))
 		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "executable", NULL, NULL, "no memory to describe it");
 	return LTH_OK;
 }

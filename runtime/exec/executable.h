@@ -9,6 +9,7 @@
 #include "api/lathe.h"
 #include "runtime/exec/image.h"
 #include "runtime/program/program.h"
+#include "runtime/tensor/value_type.h"
 
 /* Ids of one kind in groups: those of group g are items[start[g] .. start[g + 1]). */
 struct lth_groups {
@@ -43,6 +44,8 @@ struct lathe_executable {
 	bool *allocated;  /* of each storage: some ALLOC begins it (passes leave storages behind that nothing uses) */
 	uint32_t max_tensors, max_ints; /* of an instruction */
 	uint32_t max_depth;             /* of nested loops */
+
+	struct lth_value_type *input_types; /* of each input that is an object */
 
 	struct lathe_description description;
 };

@@ -165,7 +165,7 @@ static enum lth_code step_builtin(struct lathe_context *c, uint32_t at, struct l
 	struct lth_builtin_call call = {
 		.num_outputs = instr->num_outputs, .num_tensors = instr->num_tensors, .num_ints = instr->num_ints,
 		.tensors = c->tensors, .ints = c->ints, .attributes = instr->text ? instr->text : "",
-		.pool = c->pool, .strings = &c->strings, .threads = c->threads,
+		.pool = c->pool, .strings = &c->strings, .objects = &c->objects, .threads = c->threads,
 	};
 	int error = lth_builtin_function((enum lth_builtin)instr->callee)(&call);
 	return error ? kernel_error(c, at, error, call.message, diag) : LTH_OK;

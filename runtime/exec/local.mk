@@ -11,17 +11,22 @@ runtime_exec_sources = \
 	%D%/interp_symbols.c \
 	%D%/layout.c \
 	%D%/monotone.c \
+	%D%/objects.c %D%/objects.h \
 	%D%/pool.c %D%/pool.h \
 	%D%/query.c %D%/query.h \
 	%D%/signature.c %D%/signature.h \
 	%D%/strings.c %D%/strings.h \
+	%D%/values.c %D%/values.h \
 	api/lathe.h \
 	runtime/kernels/builtin.c \
 	runtime/kernels/copy.c runtime/kernels/copy.h \
 	runtime/kernels/det.c \
 	runtime/kernels/linear_attention.c \
+	runtime/kernels/list.c runtime/kernels/list.h \
+	runtime/kernels/list_join.c \
 	runtime/kernels/lookup.c \
 	runtime/kernels/media.c runtime/media/media.h \
+	runtime/kernels/maps.c \
 	runtime/kernels/non_max_suppression.c \
 	runtime/kernels/order.c runtime/kernels/order.h \
 	runtime/kernels/real.c runtime/kernels/real.h \
@@ -66,6 +71,8 @@ runtime_exe_sources = \
 	runtime/exe/program.c \
 	runtime/exe/options.c runtime/exe/options.def \
 	runtime/exe/report.c \
+	runtime/exe/value.c runtime/exe/value.h \
+	runtime/exe/value_pb.c \
 	$(runtime_tensor_sources)
 noinst_LIBRARIES += %D%/libexeimage.a
 %C%_libexeimage_a_SOURCES = $(runtime_exe_sources)

@@ -48,8 +48,18 @@ static void place_input(char place[300], const struct lathe_executable *x, uint3
 
 static const char *dtype_text(int32_t onnx)
 {
-	enum lth_dtype dtype = lth_dtype_by_onnx(onnx);
+	enum lth_dtype dtype = onnx == LATHE_OBJECT ? LTH_DTYPE_OBJECT : lth_dtype_by_onnx(onnx);
 	return dtype == LTH_NUM_DTYPES ? "an unknown type" : lth_dtype_text(dtype);
+}
+
+/* What the value holds is looked at when it is taken (values.c). */
+static enum lth_code check_object(const struct lathe_tensor *input, const char *place, struct lth_diag *diag)
+{
+	bool fits = input->data && (uintptr_t)input->data % _Alignof(struct lathe_value) == 0 &&
+		    input->bytes >= sizeof(struct lathe_value);
+	return fits ? LTH_OK
+		    : lth_diag_fail(diag, LTH_BAD_INPUT, place, "data that is a struct lathe_value", NULL, "%llu bytes",
+				    (unsigned long long)input->bytes);
 }
 
 /* Type, rank, data, bytes for its dims. */
@@ -71,6 +81,8 @@ static enum lth_code check_input(const struct lathe_executable *x, uint32_t numb
 		if (input->dims[axis] < 0 || !lth_mul_i64(count, input->dims[axis], &count))
 			return lth_diag_fail(diag, LTH_BAD_INPUT, place, "dims of 0 or more whose product is an int64",
 					     NULL, "%lld at axis %u", (long long)input->dims[axis], axis);
+	if (port->dtype == LATHE_OBJECT)
+		return check_object(input, place, diag);
 	enum lth_dtype dtype = lth_dtype_by_onnx(input->dtype);
 	if (!lth_dtype_bytes(dtype, count, &bytes) || (uint64_t)bytes > input->bytes) {
 		snprintf(expected, sizeof(expected), "%lld bytes for its dims", (long long)bytes);

@@ -9,6 +9,9 @@
  * writes the elements it has densely from the start of the output, row-major with the true extents, and writes the true
  * extent into the i64 scalar that a BIND reads; the program goes on with a tensor of the true dims on that storage.
  *
+ * Objects (sequences, optionals, maps) are i64 handles in scalars of type OBJECT; a kernel looks each up, since memory
+ * that was never written holds any number.
+ *
  * Thread rule: called by one thread a run; state is in the call only. */
 #ifndef LTH_KERNELS_BUILTIN_H
 #define LTH_KERNELS_BUILTIN_H
@@ -37,6 +40,7 @@ struct lth_builtin_tensor {
 	const int64_t *strides; /* elements; 0 and negative ones occur in inputs */
 };
 
+struct lth_objects;
 struct lth_pool;
 struct lth_strings;
 struct lth_threadpool;
@@ -48,6 +52,7 @@ struct lth_builtin_call {
 	const char *attributes;         /* "key=value;key=value", never NULL */
 	struct lth_pool *pool;          /* for temporaries: lth_pool_take and lth_pool_give (runtime/exec/pool.h) */
 	struct lth_strings *strings;    /* for bytes of string outputs: lth_strings_take (runtime/exec/strings.h) */
+	struct lth_objects *objects;    /* what operands of type OBJECT name: runtime/exec/objects.h */
 	struct lth_threadpool *threads; /* NULL for one thread */
 	char message[192];              /* a kernel that fails may say here what it found */
 };

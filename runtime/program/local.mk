@@ -13,6 +13,7 @@ runtime_program_sources = \
 	%D%/program_verify.c %D%/program_verify.h \
 	%D%/program_verify_flow.c \
 	runtime/kernels/builtin.h runtime/kernels/builtin_names.c runtime/kernels/builtins.def \
+	runtime/tensor/value_type.c runtime/tensor/value_type.h \
 	runtime/tensor/dtype.c runtime/tensor/dtype.h runtime/tensor/dtypes.def
 %C%_libprogram_a_SOURCES = $(runtime_program_sources) \
 	runtime/memory/figures.c runtime/memory/figures.h \

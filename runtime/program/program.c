@@ -340,25 +340,27 @@ uint32_t lth_program_instr(struct lth_program *program, const struct lth_instr *
 	return program->num_instrs++;
 }
 
-uint32_t lth_program_input(struct lth_program *program, const char *name, uint32_t tensor)
+uint32_t lth_program_input(struct lth_program *program, const char *name, uint32_t tensor, const char *type)
 {
 	struct lth_port *grown = grow(program, program->inputs, program->num_inputs, &program->cap_inputs,
 				      sizeof(*grown));
 	if (!grown)
 		return LTH_NONE;
 	program->inputs = grown;
-	grown[program->num_inputs] = (struct lth_port){copy_text(program->arena, name), tensor};
+	grown[program->num_inputs] = (struct lth_port){
+		copy_text(program->arena, name), tensor, copy_text(program->arena, type)};
 	return program->num_inputs++;
 }
 
-uint32_t lth_program_output(struct lth_program *program, const char *name, uint32_t tensor)
+uint32_t lth_program_output(struct lth_program *program, const char *name, uint32_t tensor, const char *type)
 {
 	struct lth_port *grown = grow(program, program->outputs, program->num_outputs, &program->cap_outputs,
 				      sizeof(*grown));
 	if (!grown)
 		return LTH_NONE;
 	program->outputs = grown;
-	grown[program->num_outputs] = (struct lth_port){copy_text(program->arena, name), tensor};
+	grown[program->num_outputs] = (struct lth_port){
+		copy_text(program->arena, name), tensor, copy_text(program->arena, type)};
 	return program->num_outputs++;
 }
 

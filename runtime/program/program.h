@@ -133,10 +133,12 @@ struct lth_instr {
 
 /* An input or output of the whole program. The tensor of input i is dense, at offset 0 of a storage of kind INPUT and
  * index i. That of output i may live anywhere: on OUTPUT storage i it is dense at offset 0 and nothing is copied; on
- * any other storage, which must be alive at RETURN, the runtime copies it out (or hands a whole POOL storage over). */
+ * any other storage, which must be alive at RETURN, the runtime copies it out (or hands a whole POOL storage over).
+ * A sequence, optional or map is a scalar of type OBJECT, its handle; never on an OUTPUT storage. */
 struct lth_port {
 	const char *name;
 	uint32_t tensor;
+	const char *type; /* of an object: text of value_type.h; else NULL */
 };
 
 /* One way to lay out the arena (MEMORY.md, orientation plans): storages in topological order; the offset of entry i is
@@ -184,8 +186,8 @@ uint32_t lth_program_tensor(struct lth_program *program, const struct lth_tensor
 uint32_t lth_program_kernel(struct lth_program *program, const struct lth_kernel *kernel);
 /* Copies the operand arrays. */
 uint32_t lth_program_instr(struct lth_program *program, const struct lth_instr *instr);
-uint32_t lth_program_input(struct lth_program *program, const char *name, uint32_t tensor);
-uint32_t lth_program_output(struct lth_program *program, const char *name, uint32_t tensor);
+uint32_t lth_program_input(struct lth_program *program, const char *name, uint32_t tensor, const char *type);
+uint32_t lth_program_output(struct lth_program *program, const char *name, uint32_t tensor, const char *type);
 /* Copies the arrays. */
 uint32_t lth_program_orientation(struct lth_program *program, const struct lth_orientation *orientation);
 /* The expression that lth_program_expr would find or fold to, without adding one; LTH_NONE when there is none. */

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-static const char magic[8] = {'l', 't', 'h', 'p', 'r', 'o', 'g', 2}; /* the last is the version */
+static const char magic[8] = {'l', 't', 'h', 'p', 'r', 'o', 'g', 3}; /* the last is the version */
 
 struct codec {
 	struct lth_buf *out; /* writing; NULL when reading */
@@ -206,6 +206,7 @@ static void visit_port(struct codec *c, struct lth_port *port)
 {
 	visit_text(c, &port->name);
 	visit_u32(c, &port->tensor);
+	visit_text(c, &port->type);
 }
 
 static void visit_orientation(struct codec *c, struct lth_orientation *o)
@@ -265,8 +266,8 @@ static void visit_program(struct codec *c, struct lth_program *program)
 	VISIT_ARRAY(c, program, tensors, visit_tensor, 20);
 	VISIT_ARRAY(c, program, kernels, visit_kernel, 16);
 	VISIT_ARRAY(c, program, instrs, visit_instr, 68);
-	VISIT_ARRAY(c, program, inputs, visit_port, 8);
-	VISIT_ARRAY(c, program, outputs, visit_port, 8);
+	VISIT_ARRAY(c, program, inputs, visit_port, 12);
+	VISIT_ARRAY(c, program, outputs, visit_port, 12);
 	VISIT_ARRAY(c, program, orientations, visit_orientation, 12);
 }
 

@@ -396,6 +396,8 @@ static bool take_dims(struct parser *p, uint32_t dims[LTH_MAX_RANK], uint32_t *o
 static bool take_dtype(struct parser *p, enum lth_dtype *out)
 {
 	*out = p->lexer.kind == LTH_TOKEN_WORD ? lth_dtype_by_text(p->lexer.text) : LTH_NUM_DTYPES;
+	if (p->lexer.kind == LTH_TOKEN_WORD && strcmp(p->lexer.text, lth_dtype_text(LTH_DTYPE_OBJECT)) == 0)
+		*out = LTH_DTYPE_OBJECT;
 	return *out != LTH_NUM_DTYPES ? next(p) : lth_lexer_expected(&p->lexer, "an element type");
 }
 
@@ -422,25 +424,26 @@ static bool parse_tensor(struct parser *p)
 	return lth_program_tensor(p->program, &tensor) != LTH_NONE || out_of_memory(p);
 }
 
-static bool take_port(struct parser *p, const char **out_name, uint32_t *out_tensor)
+static bool take_port(struct parser *p, const char **out_name, uint32_t *out_tensor, const char **out_type)
 {
-	return take_optional_string(p, out_name) && take_id(p, 't', p->program->num_tensors, out_tensor);
+	return take_optional_string(p, out_name) && take_id(p, 't', p->program->num_tensors, out_tensor) &&
+	       take_tagged_string(p, "is", out_type);
 }
 
 static bool parse_input(struct parser *p)
 {
-	const char *name;
+	const char *name, *type;
 	uint32_t tensor;
-	return take_port(p, &name, &tensor) &&
-	       (lth_program_input(p->program, name, tensor) != LTH_NONE || out_of_memory(p));
+	return take_port(p, &name, &tensor, &type) &&
+	       (lth_program_input(p->program, name, tensor, type) != LTH_NONE || out_of_memory(p));
 }
 
 static bool parse_output(struct parser *p)
 {
-	const char *name;
+	const char *name, *type;
 	uint32_t tensor;
-	return take_port(p, &name, &tensor) &&
-	       (lth_program_output(p->program, name, tensor) != LTH_NONE || out_of_memory(p));
+	return take_port(p, &name, &tensor, &type) &&
+	       (lth_program_output(p->program, name, tensor, type) != LTH_NONE || out_of_memory(p));
 }
 
 /* writes (T, ...) reads (T, ...) [ints (V, ...)]: the tensors, then the ints, in p->list. */

@@ -203,12 +203,16 @@ static void print_tensors(struct printer *p)
 	for (uint32_t i = 0; i < p->program->num_inputs; i++) {
 		lth_buf_puts(p->out, "\tinput");
 		put_optional_text(p, " ", p->program->inputs[i].name);
-		lth_buf_printf(p->out, " t%u\n", p->program->inputs[i].tensor);
+		lth_buf_printf(p->out, " t%u", p->program->inputs[i].tensor);
+		put_optional_text(p, " is ", p->program->inputs[i].type);
+		lth_buf_putc(p->out, '\n');
 	}
 	for (uint32_t i = 0; i < p->program->num_outputs; i++) {
 		lth_buf_puts(p->out, "\toutput");
 		put_optional_text(p, " ", p->program->outputs[i].name);
-		lth_buf_printf(p->out, " t%u\n", p->program->outputs[i].tensor);
+		lth_buf_printf(p->out, " t%u", p->program->outputs[i].tensor);
+		put_optional_text(p, " is ", p->program->outputs[i].type);
+		lth_buf_putc(p->out, '\n');
 	}
 }
 

@@ -6,6 +6,7 @@
  * file or a defect of a pass. */
 #include "runtime/program/program_verify.h"
 #include "runtime/kernels/builtin.h"
+#include "runtime/tensor/value_type.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -172,6 +173,8 @@ static enum lth_code verify_tensor(struct verifier *v, uint32_t id)
 	if (t->dtype >= LTH_NUM_DTYPES || t->rank > LTH_MAX_RANK)
 		return lth_verify_fail(v->diag, "tensor", id, "a type and a rank up to 16", "type %u, rank %u",
 				       (unsigned)t->dtype, t->rank);
+	if (t->dtype == LTH_DTYPE_OBJECT && t->rank != 0)
+		return lth_verify_fail(v->diag, "tensor", id, "objects one by one", "a tensor of rank %u", t->rank);
 	if (t->storage >= v->program->num_storages || !is_int(v, t->offset))
 		return lth_verify_fail(v->diag, "tensor", id, "a storage and an integer offset", "storage %u, e%u",
 				       t->storage, t->offset);
@@ -195,6 +198,14 @@ static enum lth_code verify_port(struct verifier *v, const struct lth_port *port
 		return lth_verify_fail(v->diag, kind, number, "a tensor", "tensor %u", port->tensor);
 	const struct lth_tensor *t = &v->program->tensors[port->tensor];
 	const struct lth_storage *s = &v->program->storages[t->storage];
+	struct lth_value_type type;
+	if ((t->dtype == LTH_DTYPE_OBJECT) != (port->type != NULL) ||
+	    (port->type && !lth_value_type_parse(port->type, &type)))
+		return lth_verify_fail(v->diag, kind, number, "the type of an object where it is one", "%s",
+				       port->type ? port->type : "none");
+	if (port->type && !is_input && s->kind == LTH_STORAGE_OUTPUT)
+		return lth_verify_fail(v->diag, kind, number, "an object that is handed out by the runtime",
+				       "the caller's storage");
 	if (!is_input && (s->kind != LTH_STORAGE_OUTPUT || s->index != (int64_t)number))
 		return LTH_OK; /* copied out */
 	if ((is_input && s->kind != LTH_STORAGE_INPUT) || s->index != (int64_t)number ||

@@ -42,7 +42,7 @@ int lth_dtype_onnx(enum lth_dtype dtype)
 enum lth_dtype lth_dtype_by_onnx(int onnx)
 {
 	for (int i = 0; i < LTH_NUM_DTYPES; i++)
-		if (dtypes[i].onnx == onnx)
+		if (dtypes[i].onnx == onnx && i != LTH_DTYPE_OBJECT)
 			return (enum lth_dtype)i;
 	return LTH_NUM_DTYPES;
 }
@@ -50,7 +50,7 @@ enum lth_dtype lth_dtype_by_onnx(int onnx)
 enum lth_dtype lth_dtype_by_text(const char *text)
 {
 	for (int i = 0; i < LTH_NUM_DTYPES; i++)
-		if (strcmp(dtypes[i].text, text) == 0)
+		if (strcmp(dtypes[i].text, text) == 0 && i != LTH_DTYPE_OBJECT)
 			return (enum lth_dtype)i;
 	return LTH_NUM_DTYPES;
 }

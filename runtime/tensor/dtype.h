@@ -20,6 +20,7 @@ enum lth_dtype_class {
 	LTH_CLASS_BOOL,
 	LTH_CLASS_COMPLEX,
 	LTH_CLASS_STRING,
+	LTH_CLASS_OBJECT,
 	LTH_NUM_CLASSES
 };
 
@@ -32,10 +33,11 @@ struct lth_string {
 const char *lth_dtype_text(enum lth_dtype dtype);
 unsigned lth_dtype_bits(enum lth_dtype dtype);
 enum lth_dtype_class lth_dtype_class(enum lth_dtype dtype);
-/* TensorProto.DataType of a type, and back; LTH_NUM_DTYPES for a number that is none. */
+/* TensorProto.DataType of a type, and back; LTH_NUM_DTYPES for a number that is none, and for OBJECT's, which is none
+ * of ONNX's. */
 int lth_dtype_onnx(enum lth_dtype dtype);
 enum lth_dtype lth_dtype_by_onnx(int onnx);
-/* The type with this text, or LTH_NUM_DTYPES. */
+/* The type of tensors with this text, or LTH_NUM_DTYPES; never OBJECT. */
 enum lth_dtype lth_dtype_by_text(const char *text);
 /* Bytes of `count` packed elements (rounded up for sub-byte types); false when it overflows int64. */
 bool lth_dtype_bytes(enum lth_dtype dtype, int64_t count, int64_t *out_bytes);

@@ -3,5 +3,6 @@ noinst_LIBRARIES += %D%/libtensor.a
 runtime_tensor_sources = \
 	%D%/host.c %D%/host.h \
 	%D%/npy.c \
-	%D%/pb.c
+	%D%/pb.c \
+	%D%/pb_wire.c %D%/pb_wire.h
 %C%_libtensor_a_SOURCES = $(runtime_tensor_sources)

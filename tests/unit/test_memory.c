@@ -251,11 +251,12 @@ static struct lth_program *make_program(uint64_t seed)
 	struct lth_storage given = {.kind = LTH_STORAGE_INPUT, .alignment = 64};
 	given.size = lth_program_expr(p, LTH_EXPR_MUL, input.dims[0], input.dims[1], 0);
 	input.storage = lth_program_storage(p, &given);
-	lth_program_input(p, "x", lth_program_tensor(p, &input));
+	lth_program_input(p, "x", lth_program_tensor(p, &input), NULL);
 	add_value(&m, input.storage);
 	body(&m, 5 + below(30));
 	for (unsigned i = 0; i < 2; i++)
-		lth_program_output(p, i ? "y" : "z", window(&m, m.storages[m.num_storages - 1 - i], 0, CELLS));
+		lth_program_output(p, i ? "y" : "z", window(&m, m.storages[m.num_storages - 1 - i], 0, CELLS),
+				   NULL);
 	struct lth_instr end = {.op = LTH_INSTR_RETURN};
 	lth_program_instr(p, &end);
 	must(lth_program_link_blocks(p, &diag));

@@ -479,7 +479,7 @@ static struct lth_program *random_program(void)
 	lth_program_kernel(p, &k);
 	for (uint32_t i = 0, n = 1 + random_below(8); i < n; i++)
 		add_random_tensor(p);
-	lth_program_output(p, random_below(2) ? "o" : NULL, 0);
+	lth_program_output(p, random_below(2) ? "o" : NULL, 0, random_below(2) ? "seq(f32[*])" : NULL);
 	for (uint32_t i = 0, n = random_below(20); i < n; i++)
 		add_random_instr(p, 0);
 	struct lth_diag diag = {0};
