@@ -20,7 +20,6 @@ struct bisect {
 	struct lth_onnx_scan scan;
 	const char *query, *reference;
 	struct lth_cli_tolerance tolerance;
-	struct lth_host_tensor *inputs;
 	unsigned compiles;
 };
 
@@ -39,7 +38,6 @@ static void run_build(const struct bisect *b, const struct lathe_reply *library,
 	lathe_query_fn query;
 	struct lathe_options options = {.bytes = sizeof(options), .threads = 1};
 	struct lathe_error error;
-	struct lathe_tensor *inputs;
 	if (lth_cli_load_bytes(b->cli, "build", library->body, library->bytes, &query) != LTH_OK) {
 		*diag = b->cli->diag;
 		return;
@@ -52,27 +50,23 @@ static void run_build(const struct bisect *b, const struct lathe_reply *library,
 			      b->cli->num_arguments - 1, count);
 		return;
 	}
-	inputs = exe->inputs;
-	for (uint32_t i = 0; i < count; i++) {
-		const struct lth_host_tensor *file = &b->inputs[i];
-		inputs[i] = (struct lathe_tensor){
-			.dtype = lth_dtype_onnx(file->dtype),
-			.rank = file->rank,
-			.data = file->data,
-			.bytes = (uint64_t)file->bytes,
-		};
-		memcpy(inputs[i].dims, file->dims, sizeof(file->dims));
-	}
+	for (uint32_t i = 0; i < count; i++)
+		if (lth_exe_read_input(exe, i, b->cli->arguments[i + 1], diag) != LTH_OK)
+			return;
 	if (exe->api->context_create(exe->executable, &options, &exe->context, &error) != 0 ||
-	    exe->api->run(exe->context, inputs, count, exe->outputs, exe->description->num_outputs, &error) != 0)
+	    exe->api->run(exe->context, exe->inputs, count, exe->outputs, exe->description->num_outputs, &error) != 0)
 		lth_exe_error(diag, &error);
 }
 
-static struct lth_host_tensor as_host(const struct lathe_tensor *t)
+/* Whether output `number` of one build is right by the other's. */
+static bool equal(const struct bisect *b, const struct lth_exe *left, const struct lth_exe *right, uint32_t number,
+		  struct difference *out)
 {
-	struct lth_host_tensor out = {.dtype = lth_dtype_by_onnx(t->dtype), .rank = t->rank, .data = t->data};
-	memcpy(out.dims, t->dims, sizeof(out.dims));
-	return out;
+	const struct lathe_tensor *expected = &left->outputs[number], *got = &right->outputs[number];
+	if (left->description->output_types[number])
+		return lth_cli_verify_value(got->data, expected->data, &b->tolerance, out->reason, sizeof(out->reason));
+	struct lth_host_tensor x = lth_tensor_to_host(expected), y = lth_tensor_to_host(got);
+	return lth_cli_verify(&y, &x, &b->tolerance, out->reason, sizeof(out->reason));
 }
 
 static void compare_builds(const struct bisect *b, const struct lathe_reply *reference,
@@ -89,9 +83,8 @@ static void compare_builds(const struct bisect *b, const struct lathe_reply *ref
 		return;
 	}
 	for (uint32_t i = 0; i < left.description->num_outputs && !out->differs; i++) {
-		struct lth_host_tensor expected = as_host(&left.outputs[i]), got = as_host(&right.outputs[i]);
 		out->output = i;
-		out->differs = !lth_cli_verify(&got, &expected, &b->tolerance, out->reason, sizeof(out->reason));
+		out->differs = !equal(b, &left, &right, i, out);
 	}
 }
 
@@ -265,17 +258,6 @@ static enum lth_code bisect(struct bisect *b)
 	return value < b->scan.num_values && lth_cli_has(b->cli, LTH_CLI_OUTPUT) ? write_cut(b, value) : LTH_OK;
 }
 
-static enum lth_code read_inputs(struct bisect *b)
-{
-	size_t count = b->cli->num_arguments - 1;
-	b->inputs = calloc(count + 1, sizeof(*b->inputs));
-	enum lth_code code =
-		b->inputs ? LTH_OK : lth_diag_fail(&b->cli->diag, LTH_OUT_OF_MEMORY, "inputs", NULL, NULL, "no memory");
-	for (size_t i = 0; i < count && code == LTH_OK; i++)
-		code = lth_host_read_file(b->cli->arguments[i + 1], &b->inputs[i], &b->cli->diag);
-	return code;
-}
-
 /* The reference's options: --reference instead of the passes and the level, --dim and --target as they are. */
 static enum lth_code reference_query(struct lth_cli *cli, struct lth_buf *out)
 {
@@ -323,12 +305,7 @@ enum lth_code lth_cli_bisect(struct lth_cli *cli)
 	if (code == LTH_OK)
 		code = lth_onnx_scan(b.model.bytes, b.model.size, &b.scan, &cli->diag);
 	if (code == LTH_OK)
-		code = read_inputs(&b);
-	if (code == LTH_OK)
 		code = bisect(&b);
-	for (size_t i = 0; b.inputs && i + 1 < cli->num_arguments; i++)
-		lth_host_tensor_free(&b.inputs[i]);
-	free(b.inputs);
 	lth_onnx_scan_free(&b.scan);
 	lth_cli_model_free(&b.model);
 	lth_buf_free(&query);

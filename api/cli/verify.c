@@ -132,3 +132,72 @@ bool lth_cli_verify(const struct lth_host_tensor *got, const struct lth_host_ten
 	describe(got, expected, first, wrong, count, reason, size);
 	return false;
 }
+
+/* ---- values of other kinds ---- */
+
+/* Element `at` of a tensor of rank 1, as a scalar. */
+static struct lth_host_tensor scalar_of(const struct lathe_tensor *tensor, int64_t at)
+{
+	struct lth_host_tensor row = lth_tensor_to_host(tensor);
+	int64_t width = lth_dtype_bits(row.dtype) / 8;
+	return (struct lth_host_tensor){.dtype = row.dtype, .data = (char *)row.data + at * width, .bytes = width};
+}
+
+static bool verify_map(const struct lathe_value *got, const struct lathe_value *expected,
+		       const struct lth_cli_tolerance *tolerance, char *reason, size_t size)
+{
+	const struct lth_cli_tolerance exact = {.rtol = 0, .atol = 0};
+	int64_t count = expected->elements[0].tensor.dims[0];
+	if (got->elements[0].tensor.dims[0] != count) {
+		snprintf(reason, size, "a map of %lld instead of %lld", (long long)got->elements[0].tensor.dims[0],
+			 (long long)count);
+		return false;
+	}
+	for (int64_t i = 0; i < count; i++) {
+		struct lth_host_tensor key = scalar_of(&expected->elements[0].tensor, i);
+		int64_t at = 0;
+		for (; at < count; at++) {
+			struct lth_host_tensor other = scalar_of(&got->elements[0].tensor, at);
+			if (lth_cli_verify(&other, &key, &exact, reason, size))
+				break;
+		}
+		if (at == count) {
+			snprintf(reason, size, "key %lld is not in the map", (long long)i);
+			return false;
+		}
+		struct lth_host_tensor left = scalar_of(&got->elements[1].tensor, at);
+		struct lth_host_tensor right_value = scalar_of(&expected->elements[1].tensor, i);
+		if (!lth_cli_verify(&left, &right_value, tolerance, reason, size))
+			return false;
+	}
+	return true;
+}
+
+bool lth_cli_verify_value(const struct lathe_value *got, const struct lathe_value *expected,
+			  const struct lth_cli_tolerance *tolerance, char *reason, size_t size)
+{
+	if (got->kind != expected->kind || got->count != expected->count) {
+		struct lth_buf left = {0}, right_text = {0};
+		lth_value_print(got, &left);
+		lth_value_print(expected, &right_text);
+		snprintf(reason, size, "%.200s instead of %.200s", lth_buf_text(&left), lth_buf_text(&right_text));
+		lth_buf_free(&left);
+		lth_buf_free(&right_text);
+		return false;
+	}
+	if (got->kind == LATHE_MAP)
+		return verify_map(got, expected, tolerance, reason, size);
+	if (got->kind == LATHE_TENSOR) {
+		struct lth_host_tensor left = lth_tensor_to_host(&got->tensor);
+		struct lth_host_tensor right_tensor = lth_tensor_to_host(&expected->tensor);
+		return lth_cli_verify(&left, &right_tensor, tolerance, reason, size);
+	}
+	for (uint64_t i = 0; i < got->count; i++)
+		if (!lth_cli_verify_value(&got->elements[i], &expected->elements[i], tolerance, reason, size)) {
+			char inner[400];
+			snprintf(inner, sizeof(inner), "%s", reason);
+			snprintf(reason, size, "element %llu: %s", (unsigned long long)i, inner);
+			return false;
+		}
+	return true;
+}

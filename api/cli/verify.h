@@ -3,6 +3,7 @@
 #ifndef LTH_CLI_VERIFY_H
 #define LTH_CLI_VERIFY_H
 
+#include "runtime/exe/value.h"
 #include "runtime/tensor/host.h"
 
 struct lth_cli_tolerance {
@@ -17,5 +18,9 @@ struct lth_cli_tolerance {
 /* True when `got` is right; else `reason` says what is off. */
 bool lth_cli_verify(const struct lth_host_tensor *got, const struct lth_host_tensor *expected,
 		    const struct lth_cli_tolerance *tolerance, char *reason, size_t size);
+
+/* The same of values of any kind: kinds and counts exactly, maps whatever the order of their keys. */
+bool lth_cli_verify_value(const struct lathe_value *got, const struct lathe_value *expected,
+			  const struct lth_cli_tolerance *tolerance, char *reason, size_t size);
 
 #endif

@@ -33,8 +33,14 @@ static json_t *ports(const struct lth_graph *graph, const lth_value_id *list, ui
 			json_array_append_new(dims, json_string(lth_buf_text(&text)));
 			lth_buf_free(&text);
 		}
-		const char *type = value->type.kind == LTH_TYPE_TENSOR ? lth_dtype_text(value->type.dtype) : "object";
-		json_array_append_new(out, json_pack("{s:s, s:s, s:o}", "name", value->name, "type", type, "dims", dims));
+		struct lth_buf type = {0};
+		if (value->type.kind == LTH_TYPE_TENSOR)
+			lth_buf_puts(&type, lth_dtype_text(value->type.dtype));
+		else
+			lth_type_print(graph, &value->type, &type);
+		json_array_append_new(out, json_pack("{s:s, s:s, s:o}", "name", value->name, "type",
+						     lth_buf_text(&type), "dims", dims));
+		lth_buf_free(&type);
 	}
 	return out;
 }
@@ -148,11 +154,29 @@ static json_t *order_part(const struct lth_order_report *order)
 			 (json_int_t)order->peak_bytes, "bound_bytes", (json_int_t)order->bound_bytes);
 }
 
+/* What no plan holds: storages whose size only the data decides, and objects. */
+static json_t *unbounded_part(const struct lth_program *program)
+{
+	json_t *out = json_array();
+	for (uint32_t i = 0; i < program->num_storages; i++)
+		if (program->storages[i].kind == LTH_STORAGE_POOL)
+			json_array_append_new(out,
+					      json_string(program->storages[i].name ? program->storages[i].name : ""));
+	for (uint32_t i = 0; i < program->num_instrs; i++) {
+		const struct lth_instr *instr = &program->instrs[i];
+		bool makes = instr->op == LTH_INSTR_BUILTIN && instr->num_outputs && instr->tensors[0] != LTH_NONE &&
+			     program->tensors[instr->tensors[0]].dtype == LTH_DTYPE_OBJECT;
+		if (makes)
+			json_array_append_new(out, json_string(instr->node ? instr->node : ""));
+	}
+	return out;
+}
+
 static json_t *memory_part(const struct lth_variant *build)
 {
 	const struct lth_program *program = build->program;
 	int64_t *symbols = calloc(program->num_symbols + 1, sizeof(*symbols));
-	json_t *at = json_array(), *unbounded = json_array();
+	json_t *at = json_array(), *unbounded = unbounded_part(program);
 	if (!symbols)
 		return NULL;
 	lth_symbols_at_hint(program, symbols);
@@ -163,9 +187,6 @@ static json_t *memory_part(const struct lth_variant *build)
 	if (program->num_symbols && lth_symbols_at_top(program, symbols))
 		json_array_append_new(at, memory_at(program, symbols));
 	free(symbols);
-	for (uint32_t i = 0; i < program->num_storages; i++)
-		if (program->storages[i].kind == LTH_STORAGE_POOL)
-			json_array_append_new(unbounded, json_string(program->storages[i].name ? program->storages[i].name : ""));
 	json_int_t live = json_integer_value(json_object_get(hint, "live_bound_bytes"));
 	const json_t *arena = json_object_get(hint, "arena_bytes");
 	json_t *out = json_pack("{s:o, s:O?, s:O?, s:O?, s:O?, s:s?, s:s, s:i, s:s?, s:o, s:I, s:o}", "at", at, "naive_bytes",

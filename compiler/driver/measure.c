@@ -74,7 +74,8 @@ static int make_inputs(const struct lth_variant *build, struct runner *r, struct
 			count *= t->dims[axis];
 		}
 		enum lth_dtype dtype = lth_dtype_by_onnx(port->dtype);
-		bool known = dtype != LTH_DTYPE_STRING && lth_dtype_bytes(dtype, count, &bytes);
+		bool known =
+			dtype != LTH_NUM_DTYPES && dtype != LTH_DTYPE_STRING && lth_dtype_bytes(dtype, count, &bytes);
 		if (!known || !(t->data = calloc(1, (size_t)bytes + 64))) {
 			error->code = known ? LATHE_ERROR_MEMORY : LATHE_ERROR_INPUT;
 			snprintf(error->text, sizeof(error->text),
@@ -122,18 +123,34 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+static uint64_t digest_tensor(const struct lathe_tensor *t, uint64_t digest);
+
+static uint64_t digest_value(const struct lathe_value *value, uint64_t digest)
+{
+	digest = lth_hash_u64(value->count, lth_hash_u64((uint64_t)value->kind, digest));
+	for (uint64_t i = 0; i < value->count; i++)
+		digest = digest_value(&value->elements[i], digest);
+	return value->kind == LATHE_TENSOR ? digest_tensor(&value->tensor, digest) : digest;
+}
+
+static uint64_t digest_tensor(const struct lathe_tensor *t, uint64_t digest)
+{
+	int64_t count = 1, bytes = 0;
+	if (t->dtype == LATHE_OBJECT)
+		return digest_value(t->data, digest);
+	for (uint32_t axis = 0; axis < t->rank; axis++)
+		count *= t->dims[axis];
+	digest = lth_hash_bytes(t->dims, t->rank * sizeof(t->dims[0]), digest);
+	if (lth_dtype_bytes(lth_dtype_by_onnx(t->dtype), count, &bytes) && t->data)
+		digest = lth_hash_bytes(t->data, (size_t)bytes, digest);
+	return digest;
+}
+
 static uint64_t outputs_digest(const struct runner *r)
 {
 	uint64_t digest = 0;
-	for (uint32_t i = 0; i < r->description->num_outputs; i++) {
-		const struct lathe_tensor *t = &r->outputs[i];
-		int64_t count = 1, bytes = 0;
-		for (uint32_t axis = 0; axis < t->rank; axis++)
-			count *= t->dims[axis];
-		digest = lth_hash_bytes(t->dims, t->rank * sizeof(t->dims[0]), digest);
-		if (lth_dtype_bytes(lth_dtype_by_onnx(t->dtype), count, &bytes) && t->data)
-			digest = lth_hash_bytes(t->data, (size_t)bytes, digest);
-	}
+	for (uint32_t i = 0; i < r->description->num_outputs; i++)
+		digest = digest_tensor(&r->outputs[i], digest);
 	return digest;
 }
 

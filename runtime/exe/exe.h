@@ -7,6 +7,7 @@
 #define LATHE_LINKED /* declarations only; calls go through the table */
 #endif
 #include "api/lathe.h"
+#include "runtime/exe/value.h"
 #include "runtime/tensor/host.h"
 
 enum lth_exe_option {
@@ -36,7 +37,8 @@ struct lth_exe {
 	const struct lathe_description *description;
 	struct lathe_context *context;
 	int64_t *symbols; /* values, as --dim says or at their hints */
-	struct lth_host_tensor *files;
+	struct lth_host_tensor *files; /* of inputs that are tensors */
+	struct lathe_value *values;    /* of those that are not */
 	struct lathe_tensor *inputs, *outputs;
 };
 
@@ -52,6 +54,9 @@ LTH_MUST_CHECK enum lth_code lth_exe_bind_dims(struct lth_exe *exe, const struct
 /* Reads the inputs named in the options, by position or by name. inputs.c */
 LTH_MUST_CHECK enum lth_code lth_exe_read_inputs(struct lth_exe *exe, const struct lth_exe_options *options,
 						 struct lth_diag *diag);
+/* Reads one input from a file, as the model takes it. inputs.c */
+LTH_MUST_CHECK enum lth_code lth_exe_read_input(struct lth_exe *exe, uint32_t input, const char *path,
+						struct lth_diag *diag);
 /* Makes inputs: floats uniform in [0, 1), integers and bools 0 or 1. inputs.c */
 LTH_MUST_CHECK enum lth_code lth_exe_random_inputs(struct lth_exe *exe, uint64_t seed, struct lth_diag *diag);
 

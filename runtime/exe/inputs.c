@@ -61,15 +61,24 @@ enum lth_code lth_exe_bind_dims(struct lth_exe *exe, const struct lth_exe_option
 	return LTH_OK;
 }
 
-static void set_input(struct lth_exe *exe, uint32_t input)
+enum lth_code lth_exe_read_input(struct lth_exe *exe, uint32_t input, const char *path, struct lth_diag *diag)
 {
-	const struct lth_host_tensor *file = &exe->files[input];
-	struct lathe_tensor *t = &exe->inputs[input];
-	*t = (struct lathe_tensor){
-		.dtype = lth_dtype_onnx(file->dtype), .rank = file->rank, .data = file->data,
-		.bytes = (uint64_t)file->bytes,
-	};
-	memcpy(t->dims, file->dims, sizeof(t->dims));
+	const char *type = exe->description->input_types[input];
+	struct lth_host_tensor *file = &exe->files[input];
+	struct lathe_value *value = &exe->values[input];
+	lth_host_tensor_free(file);
+	lth_value_free(value);
+	enum lth_code code = type ? lth_value_read_file(path, type, value, diag) : lth_host_read_file(path, file, diag);
+	if (code != LTH_OK)
+		return code;
+	exe->inputs[input] = type ? (struct lathe_tensor){.dtype = LATHE_OBJECT, .data = value, .bytes = sizeof(*value)}
+				  : lth_tensor_of_host(file);
+	return LTH_OK;
+}
+
+static bool is_given(const struct lth_exe *exe, uint32_t input)
+{
+	return exe->inputs[input].data != NULL;
 }
 
 /* The input that NAME=FILE names, and the file; -1 when the text does not begin with an input's name. */
@@ -93,7 +102,7 @@ enum lth_code lth_exe_read_inputs(struct lth_exe *exe, const struct lth_exe_opti
 		const char *file = options->inputs[i];
 		int input = named_input(d, options->inputs[i], &file);
 		if (input < 0) {
-			while (position < d->num_inputs && exe->files[position].data)
+			while (position < d->num_inputs && is_given(exe, position))
 				position++;
 			input = (int)position;
 		}
@@ -102,14 +111,12 @@ enum lth_code lth_exe_read_inputs(struct lth_exe *exe, const struct lth_exe_opti
 			snprintf(expected, sizeof(expected), "%u inputs", d->num_inputs);
 			return lth_diag_fail(diag, LTH_BAD_INPUT, file, expected, NULL, "one more");
 		}
-		lth_host_tensor_free(&exe->files[input]);
-		enum lth_code code = lth_host_read_file(file, &exe->files[input], diag);
+		enum lth_code code = lth_exe_read_input(exe, (uint32_t)input, file, diag);
 		if (code != LTH_OK)
 			return code;
-		set_input(exe, (uint32_t)input);
 	}
 	for (uint32_t i = 0; i < d->num_inputs; i++)
-		if (!exe->files[i].data)
+		if (!is_given(exe, i))
 			return lth_diag_fail(diag, LTH_BAD_INPUT, d->inputs[i].name, "a file for every input",
 					     "--help lists the inputs", "none for input %u", i);
 	return LTH_OK;
@@ -179,6 +186,10 @@ enum lth_code lth_exe_random_inputs(struct lth_exe *exe, uint64_t seed, struct l
 	for (uint32_t i = 0; i < exe->description->num_inputs; i++) {
 		struct lth_host_tensor *t = &exe->files[i];
 		int64_t count;
+		if (exe->description->input_types[i])
+			return lth_diag_fail(diag, LTH_UNSUPPORTED, exe->description->inputs[i].name, NULL,
+					     "give the inputs as files", "random values of type %s",
+					     exe->description->input_types[i]);
 		enum lth_code code = random_dims(exe, i, t, diag);
 		if (code != LTH_OK)
 			return code;
@@ -191,7 +202,7 @@ enum lth_code lth_exe_random_inputs(struct lth_exe *exe, uint64_t seed, struct l
 			return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, exe->description->inputs[i].name, NULL, NULL,
 					     "%lld bytes", (long long)t->bytes);
 		fill(t->data, t->dtype, count, &state);
-		set_input(exe, i);
+		exe->inputs[i] = lth_tensor_of_host(t);
 	}
 	return LTH_OK;
 }

@@ -5,4 +5,6 @@ noinst_LIBRARIES += %D%/libexe.a
 	%D%/inputs.c \
 	%D%/options.c %D%/options.def \
 	%D%/program.c \
-	%D%/report.c
+	%D%/report.c \
+	%D%/value.c %D%/value.h \
+	%D%/value_pb.c

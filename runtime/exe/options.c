@@ -125,8 +125,12 @@ enum lth_code lth_exe_parse(int argc, char **argv, struct lth_exe_options *out_o
 	return LTH_OK;
 }
 
-static void print_port(const struct lathe_port *port, const char *kind, struct lth_buf *out)
+static void print_port(const struct lathe_port *port, const char *type, const char *kind, struct lth_buf *out)
 {
+	if (type) {
+		lth_buf_printf(out, "  %s %s: %s\n", kind, port->name, type);
+		return;
+	}
 	lth_buf_printf(out, "  %s %s: %s[", kind, port->name, lth_dtype_text(lth_dtype_by_onnx(port->dtype)));
 	for (uint32_t axis = 0; axis < port->rank; axis++)
 		lth_buf_printf(out, "%s%s", axis ? ", " : "", port->dims[axis]);
@@ -138,13 +142,13 @@ void lth_exe_help(const struct lth_exe_options *options, const struct lathe_desc
 {
 	lth_buf_printf(out,
 		       "Usage: %s [OPTION...] INPUT...\n"
-		       "Runs the model '%s'. Inputs are .npy or TensorProto (.pb) files, by position or as "
-		       "NAME=FILE.\n\n",
+		       "Runs the model '%s'. Inputs are .npy or .pb files (TensorProto, or SequenceProto and its "
+		       "kin), by position or as NAME=FILE.\n\n",
 		       options->program, description->name);
 	for (uint32_t i = 0; i < description->num_inputs; i++)
-		print_port(&description->inputs[i], "input", out);
+		print_port(&description->inputs[i], description->input_types[i], "input", out);
 	for (uint32_t i = 0; i < description->num_outputs; i++)
-		print_port(&description->outputs[i], "output", out);
+		print_port(&description->outputs[i], description->output_types[i], "output", out);
 	lth_buf_putc(out, '\n');
 	for (int i = 0; i < LTH_NUM_EXE_OPTIONS; i++) {
 		const struct option *o = &options_table[i];

@@ -20,9 +20,10 @@ enum lth_code lth_exe_open(struct lth_exe *exe, lathe_query_fn query, struct lth
 	exe->description = exe->api->describe(exe->executable);
 	exe->symbols = calloc(exe->description->num_symbols + 1, sizeof(*exe->symbols));
 	exe->files = calloc(exe->description->num_inputs + 1, sizeof(*exe->files));
+	exe->values = calloc(exe->description->num_inputs + 1, sizeof(*exe->values));
 	exe->inputs = calloc(exe->description->num_inputs + 1, sizeof(*exe->inputs));
 	exe->outputs = calloc(exe->description->num_outputs + 1, sizeof(*exe->outputs));
-	if (!exe->symbols || !exe->files || !exe->inputs || !exe->outputs)
+	if (!exe->symbols || !exe->files || !exe->values || !exe->inputs || !exe->outputs)
 		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "model", NULL, NULL, "no memory for its inputs");
 	return LTH_OK;
 }
@@ -41,12 +42,15 @@ void lth_exe_close(struct lth_exe *exe)
 {
 	for (uint32_t i = 0; exe->files && i < exe->description->num_inputs; i++)
 		lth_host_tensor_free(&exe->files[i]);
+	for (uint32_t i = 0; exe->values && i < exe->description->num_inputs; i++)
+		lth_value_free(&exe->values[i]);
 	if (exe->context)
 		exe->api->context_destroy(&exe->context);
 	if (exe->executable)
 		exe->api->close(&exe->executable);
 	free(exe->symbols);
 	free(exe->files);
+	free(exe->values);
 	free(exe->inputs);
 	free(exe->outputs);
 }
@@ -62,6 +66,18 @@ static enum lth_code make_context(struct lth_exe *exe, const struct lth_exe_opti
 	return code ? lth_exe_error(diag, &error) : LTH_OK;
 }
 
+static enum lth_code write_output(const struct lth_exe *exe, uint32_t number, const char *path, struct lth_diag *diag)
+{
+	const char *type = exe->description->output_types[number], *name = exe->description->outputs[number].name;
+	if (type)
+		return lth_value_write_file(path, name, type, exe->outputs[number].data, diag);
+	struct lth_host_tensor t = lth_tensor_to_host(&exe->outputs[number]);
+	t.name = strdup(name);
+	enum lth_code code = lth_host_write_file(path, &t, diag);
+	free(t.name);
+	return code;
+}
+
 static enum lth_code write_outputs(const struct lth_exe *exe, const struct lth_exe_options *options,
 				   struct lth_diag *diag)
 {
@@ -70,22 +86,13 @@ static enum lth_code write_outputs(const struct lth_exe *exe, const struct lth_e
 				     strerror(errno));
 	enum lth_code code = LTH_OK;
 	for (uint32_t i = 0; i < exe->description->num_outputs && code == LTH_OK; i++) {
-		const struct lathe_tensor *output = &exe->outputs[i];
-		struct lth_host_tensor t = {
-			.dtype = lth_dtype_by_onnx(output->dtype), .rank = output->rank, .data = output->data,
-		};
+		const char *type = exe->description->output_types[i];
 		char path[4096];
-		int64_t count = 0;
-		memcpy(t.dims, output->dims, sizeof(t.dims));
-		if (!lth_host_count(t.rank, t.dims, &count) || !lth_dtype_bytes(t.dtype, count, &t.bytes))
-			return lth_diag_fail(diag, LTH_INTERNAL, "output", NULL, NULL, "dims that overflow");
 		int length = snprintf(path, sizeof(path), "%s/output_%u.%s", options->output, i,
-				      options->given[LTH_EXE_NPY] ? "npy" : "pb");
+				      options->given[LTH_EXE_NPY] && !type ? "npy" : "pb");
 		if (length < 0 || (size_t)length >= sizeof(path))
 			return lth_diag_fail(diag, LTH_INVALID_OPTION, "--output", "a shorter path", NULL, "too long");
-		t.name = strdup(exe->description->outputs[i].name);
-		code = lth_host_write_file(path, &t, diag);
-		free(t.name);
+		code = write_output(exe, i, path, diag);
 	}
 	return code;
 }
@@ -95,6 +102,13 @@ static void print_summary(const struct lth_exe *exe)
 {
 	for (uint32_t i = 0; i < exe->description->num_outputs; i++) {
 		const struct lathe_tensor *t = &exe->outputs[i];
+		if (exe->description->output_types[i]) {
+			struct lth_buf text = {0};
+			lth_value_print(t->data, &text);
+			printf("%s: %s\n", exe->description->outputs[i].name, lth_buf_text(&text));
+			lth_buf_free(&text);
+			continue;
+		}
 		printf("%s: %s[", exe->description->outputs[i].name, lth_dtype_text(lth_dtype_by_onnx(t->dtype)));
 		for (uint32_t axis = 0; axis < t->rank; axis++)
 			printf("%s%lld", axis ? ", " : "", (long long)t->dims[axis]);

@@ -37,13 +37,19 @@ static void put_number(struct lth_buf *out, const char *key, int64_t value)
 	lth_buf_printf(out, ":%lld", (long long)value);
 }
 
-static void put_ports(struct lth_buf *out, const char *key, const struct lathe_port *ports, uint32_t count)
+static void put_ports(struct lth_buf *out, const char *key, const struct lathe_port *ports, const char *const *types,
+		      uint32_t count)
 {
 	lth_buf_printf(out, ",\n \"%s\":[", key);
 	for (uint32_t i = 0; i < count; i++) {
 		lth_buf_puts(out, i ? ",\n  {" : "\n  {");
 		put_string(out, "name", ports[i].name);
 		lth_buf_putc(out, ',');
+		if (types[i]) {
+			put_string(out, "type", types[i]);
+			lth_buf_putc(out, '}');
+			continue;
+		}
 		put_string(out, "dtype", lth_dtype_text(lth_dtype_by_onnx(ports[i].dtype)));
 		lth_buf_puts(out, ",\"dims\":[");
 		for (uint32_t axis = 0; axis < ports[i].rank; axis++) {
@@ -122,8 +128,8 @@ enum lth_code lth_exe_describe(const struct lth_exe *exe, struct lth_buf *out, s
 	put_string(out, "name", d->name);
 	lth_buf_putc(out, ',');
 	put_string(out, "runtime", exe->api->runtime);
-	put_ports(out, "inputs", d->inputs, d->num_inputs);
-	put_ports(out, "outputs", d->outputs, d->num_outputs);
+	put_ports(out, "inputs", d->inputs, d->input_types, d->num_inputs);
+	put_ports(out, "outputs", d->outputs, d->output_types, d->num_outputs);
 	put_symbols(out, d);
 	lth_buf_puts(out, ",\n \"memory\":{");
 	put_dims(out, exe, exe->symbols);

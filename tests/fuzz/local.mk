@@ -67,6 +67,7 @@ fuzz_programs += \
 	%D%/fuzz_program_text \
 	%D%/fuzz_request \
 	%D%/fuzz_text \
+	%D%/fuzz_value \
 	%D%/write_onnx
 endif
 fuzz: $(fuzz_programs)

@@ -31,6 +31,12 @@ check_PROGRAMS += %D%/test_kernels_text
 %C%_test_kernels_text_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 %C%_test_kernels_text_LDADD = $(%C%_test_kernels_LDADD)
 TESTS += %D%/test_tensor %D%/test_kernels %D%/test_kernels_text
+check_PROGRAMS += %D%/test_objects
+%C%_test_objects_SOURCES = %D%/test_objects.c
+%C%_test_objects_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+%C%_test_objects_LDADD = runtime/exe/libexe.a runtime/exec/librt.a runtime/tensor/libtensor.a \
+	runtime/program/libprogram.a runtime/base/libbase.a $(CHECK_LIBS) -lm -lpthread
+TESTS += %D%/test_objects
 check_PROGRAMS += %D%/test_media
 %C%_test_media_SOURCES = %D%/test_media.c
 %C%_test_media_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(media_cflags)
