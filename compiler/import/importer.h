@@ -27,6 +27,13 @@ struct lth_missing_op {
 	uint32_t uses;
 };
 
+/* What the dimensions of a tensor's type mean. */
+enum lth_import_dims {
+	LTH_DIMS_INFERRED, /* nothing */
+	LTH_DIMS_INPUT,    /* the model's symbols */
+	LTH_DIMS_ELEMENT,  /* what all elements of a container have in common; else LTH_DIM_NONE */
+};
+
 struct lth_importer {
 	struct lth_graph *graph;
 	struct lth_arena *arena;

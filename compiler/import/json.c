@@ -142,58 +142,80 @@ static enum lth_code read_dim(struct lth_json *json, const struct lth_json_path 
 	return code ? code : lth_importer_symbol(&json->base, &preset, out);
 }
 
-static enum lth_code element_type(struct lth_json *json, const struct lth_json_path *path, const json_t *object,
-				  const char *member, struct lth_type *out)
+/* A list of dimensions: the model's symbols, or of a container's elements the numbers that all have. */
+static enum lth_code read_shape(struct lth_json *json, const struct lth_json_path *path, const json_t *shape,
+				const char *name, enum lth_import_dims kind, struct lth_type *type)
+{
+	lth_dim dims[LTH_MAX_RANK];
+	enum lth_code code;
+	if (!json_is_array(shape) || json_array_size(shape) > LTH_MAX_RANK)
+		return lth_json_fail(json, path, "a shape of at most 16 dimensions", "another value");
+	for (size_t i = 0; i < json_array_size(shape); i++) {
+		const struct lth_json_path at = {path, NULL, i};
+		const json_t *dim = json_array_get(shape, i);
+		if (kind == LTH_DIMS_ELEMENT && !json_is_integer(dim))
+			dims[i] = LTH_DIM_NONE;
+		else if ((code = read_dim(json, &at, dim, name, &dims[i])))
+			return code;
+	}
+	*type = lth_type_tensor(json->base.graph, type->dtype, (uint32_t)json_array_size(shape), dims);
+	return type->dims ? LTH_OK : lth_importer_memory(&json->base);
+}
+
+static enum lth_code read_element_type(struct lth_json *json, const struct lth_json_path *path, const json_t *object,
+				       const char *member, enum lth_dtype *out)
+{
+	const json_t *word = json_object_get(object, member);
+	const struct lth_json_path at = {path, member, 0};
+	*out = json_is_string(word) ? lth_dtype_by_text(json_string_value(word)) : LTH_NUM_DTYPES;
+	if (*out != LTH_NUM_DTYPES)
+		return LTH_OK;
+	return lth_json_fail(json, word ? &at : path, "an element type like \"f32\"", "%s",
+			     json_is_string(word) ? json_string_value(word) : "none");
+}
+
+static enum lth_code object_type(struct lth_json *json, const struct lth_json_path *path, const json_t *object,
+				 const char *member, enum lth_type_kind kind, struct lth_type *out)
 {
 	struct lth_type inner;
-	const struct lth_json_path at = {path, member, 0};
+	const struct lth_json_path at = {path, member, 0}, at_key = {path, "key", 0};
+	enum lth_dtype key = LTH_DTYPE_F32;
+	enum lth_code code = LTH_OK;
 	size_t depth = 0;
 	for (const struct lth_json_path *p = path; p; p = p->parent)
 		depth++;
 	if (depth > MAX_GRAPH_DEPTH)
 		return lth_json_fail(json, path, "a type nested less deeply", "another");
-	enum lth_code code = lth_json_type(json, &at, json_object_get(object, member), "", false, &inner);
+	if (kind == LTH_TYPE_MAP)
+		code = read_element_type(json, path, object, "key", &key);
+	if (code == LTH_OK && kind == LTH_TYPE_MAP && key != LTH_DTYPE_I64 && key != LTH_DTYPE_STRING)
+		return lth_json_fail(json, &at_key, "\"i64\" or \"string\"", "%s", lth_dtype_text(key));
+	if (code == LTH_OK)
+		code = lth_json_type(json, &at, json_object_get(object, member), "", LTH_DIMS_ELEMENT, &inner);
 	if (code)
 		return code;
-	out->element = lth_arena_memdup(json->base.arena, &inner, sizeof(inner));
+	*out = lth_type_object(json->base.graph, kind, key, &inner);
 	return out->element ? LTH_OK : lth_importer_memory(&json->base);
 }
 
 enum lth_code lth_json_type(struct lth_json *json, const struct lth_json_path *path, const json_t *object,
-			    const char *name, bool symbols, struct lth_type *out)
+			    const char *name, enum lth_import_dims dims, struct lth_type *out)
 {
-	static const char *const members[] = {"name", "type", "shape", "sequence", "optional", NULL};
-	struct lth_type type = {.kind = LTH_TYPE_TENSOR, .dtype = LTH_NUM_DTYPES, .rank = LTH_RANK_UNKNOWN};
-	const json_t *word = json_object_get(object, "type"), *shape = json_object_get(object, "shape");
-	const struct lth_json_path at_type = {path, "type", 0}, at_shape = {path, "shape", 0};
-	lth_dim dims[LTH_MAX_RANK];
+	static const char *const members[] = {"name", "type", "shape", "sequence", "optional", "map", "key", NULL};
+	static const enum lth_type_kind kinds[] = {LTH_TYPE_SEQUENCE, LTH_TYPE_OPTIONAL, LTH_TYPE_MAP};
+	enum { FIRST_KIND = 3 };
+	const json_t *shape = json_object_get(object, "shape");
+	const struct lth_json_path at_shape = {path, "shape", 0};
 	enum lth_code code = lth_json_members(json, path, object, members);
-	if (code)
-		return code;
-	for (int i = 3; i < 5; i++) {
-		if (!json_object_get(object, members[i]))
-			continue;
-		type.kind = i == 3 ? LTH_TYPE_SEQUENCE : LTH_TYPE_OPTIONAL;
-		code = element_type(json, path, object, members[i], &type);
-		*out = type;
-		return code;
-	}
-	type.dtype = json_is_string(word) ? lth_dtype_by_text(json_string_value(word)) : LTH_NUM_DTYPES;
-	if (type.dtype == LTH_NUM_DTYPES)
-		return lth_json_fail(json, word ? &at_type : path, "an element type like \"f32\"", "%s",
-				     json_is_string(word) ? json_string_value(word) : "none");
-	*out = type;
-	if (!shape || !symbols)
-		return LTH_OK;
-	if (!json_is_array(shape) || json_array_size(shape) > LTH_MAX_RANK)
-		return lth_json_fail(json, &at_shape, "a shape of at most 16 dimensions", "another value");
-	for (size_t i = 0; i < json_array_size(shape); i++) {
-		const struct lth_json_path at = {&at_shape, NULL, i};
-		if ((code = read_dim(json, &at, json_array_get(shape, i), name, &dims[i])))
-			return code;
-	}
-	*out = lth_type_tensor(json->base.graph, type.dtype, (uint32_t)json_array_size(shape), dims);
-	return out->dims ? LTH_OK : lth_importer_memory(&json->base);
+	for (int i = 0; i < 3 && code == LTH_OK; i++)
+		if (json_object_get(object, members[FIRST_KIND + i]))
+			return object_type(json, path, object, members[FIRST_KIND + i], kinds[i], out);
+	*out = (struct lth_type){.kind = LTH_TYPE_TENSOR, .rank = LTH_RANK_UNKNOWN};
+	if (code == LTH_OK)
+		code = read_element_type(json, path, object, "type", &out->dtype);
+	if (code == LTH_OK && shape && dims != LTH_DIMS_INFERRED)
+		code = read_shape(json, &at_shape, shape, name, dims, out);
+	return code;
 }
 
 /* ---- graphs ---- */
@@ -225,7 +247,8 @@ static enum lth_code read_input(struct lth_json *json, const struct lth_json_pat
 	const char *name;
 	struct lth_type type;
 	enum lth_code code = name_of(json, path, object, &name);
-	if (code || (code = lth_json_type(json, path, object, name, scope->region == 0, &type)))
+	enum lth_import_dims dims = scope->region == 0 ? LTH_DIMS_INPUT : LTH_DIMS_INFERRED;
+	if (code || (code = lth_json_type(json, path, object, name, dims, &type)))
 		return code;
 	lth_value_id value = lth_graph_input(json->base.graph, scope->region, name, &type);
 	return value == LTH_NONE ? lth_importer_memory(&json->base) : lth_json_define(json, path, scope, name, value);

@@ -43,9 +43,10 @@ LTH_MUST_CHECK enum lth_code lth_json_text(struct lth_json *json, const struct l
 					   const char **out);
 LTH_MUST_CHECK enum lth_code lth_json_constant(struct lth_json *json, const struct lth_json_path *path,
 					       const json_t *object, const char *name, lth_value_id *out);
-/* The type of an input or of an element; `symbols` as in lth_onnx_type. */
+/* The type of an input or of an element. */
 LTH_MUST_CHECK enum lth_code lth_json_type(struct lth_json *json, const struct lth_json_path *path,
-					   const json_t *object, const char *name, bool symbols, struct lth_type *out);
+					   const json_t *object, const char *name, enum lth_import_dims dims,
+					   struct lth_type *out);
 /* Constants, inputs, nodes and outputs of a graph object into a region. */
 LTH_MUST_CHECK enum lth_code lth_json_graph(struct lth_json *json, const struct lth_json_path *path,
 					    const json_t *object, struct lth_json_scope *scope);

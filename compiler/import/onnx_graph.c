@@ -159,7 +159,7 @@ static enum lth_code attribute_type_proto(struct lth_onnx *onnx, const Lth__Onnx
 					  const char *place, struct lth_attr *out)
 {
 	struct lth_type type;
-	enum lth_code code = lth_onnx_type(onnx, attribute->tp, place, false, &type);
+	enum lth_code code = lth_onnx_type(onnx, attribute->tp, place, LTH_DIMS_INFERRED, &type);
 	if (code)
 		return code;
 	out->kind = LTH_ATTR_TYPE;
@@ -485,7 +485,8 @@ static enum lth_code inputs(struct lth_onnx *onnx, const Lth__Onnx__Graph *graph
 		if (!*name || (main && !graph->input[i]->type))
 			return lth_importer_fail(&onnx->base, LTH_INVALID_MODEL, *name ? name : "inputs",
 						 "inputs with a name and a type", "input %zu without", i);
-		enum lth_code code = lth_onnx_type(onnx, graph->input[i]->type, name, main, &type);
+		enum lth_import_dims dims = main ? LTH_DIMS_INPUT : LTH_DIMS_INFERRED;
+		enum lth_code code = lth_onnx_type(onnx, graph->input[i]->type, name, dims, &type);
 		if (code)
 			return code;
 		lth_value_id value = lth_graph_input(onnx->base.graph, scope->region, prefixed(onnx, name), &type);

@@ -39,9 +39,8 @@ LTH_MUST_CHECK enum lth_code lth_onnx_tensor(struct lth_onnx *onnx, const Lth__O
 					     lth_value_id *out);
 LTH_MUST_CHECK enum lth_code lth_onnx_sparse(struct lth_onnx *onnx, const Lth__Onnx__SparseTensor *sparse,
 					     const char *name, lth_value_id *out);
-/* A type. `symbols`: dimensions are the model's symbols (inputs only); else unknown ones stay LTH_RANK_UNKNOWN. */
 LTH_MUST_CHECK enum lth_code lth_onnx_type(struct lth_onnx *onnx, const Lth__Onnx__Type *type, const char *place,
-					   bool symbols, struct lth_type *out);
+					   enum lth_import_dims dims, struct lth_type *out);
 
 /* The nodes' positions in an order in which definitions precede uses, the given order where that is one already. */
 LTH_MUST_CHECK enum lth_code lth_onnx_order(struct lth_onnx *onnx, Lth__Onnx__Node *const *nodes, size_t count,

@@ -26,12 +26,17 @@ struct lth_op; /* compiler/ops/op.h */
 
 enum lth_type_kind { LTH_TYPE_TENSOR, LTH_TYPE_SEQUENCE, LTH_TYPE_OPTIONAL, LTH_TYPE_MAP, LTH_NUM_TYPE_KINDS };
 #define LTH_RANK_UNKNOWN UINT32_MAX
+#define LTH_RANK_NONE (UINT32_MAX - 1) /* of the elements of a sequence or optional that never has any */
 
+/* Sequences, optionals and maps are scalars of element type OBJECT to all who look at storage only: handles. What they
+ * hold is `element`, whose dims say what all elements have in common: LTH_DIM_NONE where they differ, or where only the
+ * run knows. */
 struct lth_type {
 	enum lth_type_kind kind;
-	enum lth_dtype dtype;           /* TENSOR: element type, LTH_NUM_DTYPES while unknown; MAP: the key's */
-	uint32_t rank;                  /* TENSOR: at most LTH_MAX_RANK, or LTH_RANK_UNKNOWN */
+	enum lth_dtype dtype;           /* TENSOR: element type, LTH_NUM_DTYPES while unknown; others: OBJECT */
+	uint32_t rank;                  /* TENSOR: at most LTH_MAX_RANK, or LTH_RANK_UNKNOWN; others: 0 */
 	const lth_dim *dims;            /* TENSOR: rank entries */
+	enum lth_dtype key;             /* MAP: I64 or STRING */
 	const struct lth_type *element; /* SEQUENCE, OPTIONAL, MAP: of what */
 };
 
@@ -186,6 +191,12 @@ void lth_graph_compact(struct lth_graph *graph);              /* drops deleted n
 uint32_t lth_graph_live_nodes(const struct lth_graph *graph); /* in all regions */
 
 struct lth_type lth_type_tensor(struct lth_graph *graph, enum lth_dtype dtype, uint32_t rank, const lth_dim *dims);
+/* A sequence, optional or map (with its key's type) of `element`, which is copied. */
+struct lth_type lth_type_object(struct lth_graph *graph, enum lth_type_kind kind, enum lth_dtype key,
+				const struct lth_type *element);
+/* The type of elements that are of type a or b; false when they are of two kinds. `out` may be a or b. graph_type.c */
+bool lth_type_join(struct lth_graph *graph, const struct lth_type *a, const struct lth_type *b, struct lth_type *out);
+bool lth_type_equal(const struct lth_type *a, const struct lth_type *b);
 bool lth_type_static(const struct lth_graph *graph, const struct lth_type *type, int64_t *out_shape); /* tensors */
 lth_dim lth_type_elements(struct lth_graph *graph, const struct lth_type *type);
 const struct lth_attr *lth_node_attr(const struct lth_node *node, const char *name); /* or NULL */

@@ -79,11 +79,11 @@ static enum lth_code parse_container(struct lth_graph_parser *parser, enum lth_t
 	struct lth_type inner;
 	char word[32];
 	enum lth_code code = lth_parse_expect(parser, '(');
-	*out = (struct lth_type){.kind = kind, .dtype = LTH_NUM_DTYPES, .rank = LTH_RANK_UNKNOWN};
+	enum lth_dtype key = LTH_DTYPE_F32;
 	if (code == LTH_OK && kind == LTH_TYPE_MAP) {
 		if (!lth_text_word(&parser->text, word, sizeof(word)) ||
-		    (out->dtype = lth_dtype_by_text(word)) == LTH_NUM_DTYPES)
-			return lth_parse_fail(parser, "an element type");
+		    ((key = lth_dtype_by_text(word)) != LTH_DTYPE_I64 && key != LTH_DTYPE_STRING))
+			return lth_parse_fail(parser, "keys of type i64 or string");
 		code = lth_parse_expect(parser, ',');
 	}
 	if (code == LTH_OK)
@@ -93,11 +93,12 @@ static enum lth_code parse_container(struct lth_graph_parser *parser, enum lth_t
 		code = lth_parse_expect(parser, ')');
 	if (code)
 		return code;
-	out->element = lth_arena_memdup(parser->arena, &inner, sizeof(inner));
+	*out = lth_type_object(parser->graph, kind, key, &inner);
 	return out->element ? LTH_OK : lth_parse_memory(parser);
 }
 
-static enum lth_code parse_shape(struct lth_graph_parser *parser, struct lth_type *out)
+/* Ranks and dimensions of a container's elements may differ (`?`), or be those of none (`!`). */
+static enum lth_code parse_shape(struct lth_graph_parser *parser, struct lth_type *out, bool element)
 {
 	lth_dim dims[LTH_MAX_RANK];
 	uint32_t rank = 0;
@@ -108,11 +109,17 @@ static enum lth_code parse_shape(struct lth_graph_parser *parser, struct lth_typ
 		out->rank = LTH_RANK_UNKNOWN;
 		return lth_parse_expect(parser, ']');
 	}
+	if (element && lth_text_take(&parser->text, '!')) {
+		out->rank = LTH_RANK_NONE;
+		return lth_parse_expect(parser, ']');
+	}
 	if (!lth_text_take(&parser->text, ']')) {
 		do {
 			if (rank == LTH_MAX_RANK)
 				return lth_parse_fail(parser, "at most 16 dimensions");
-			if ((code = lth_dim_parse_text(parser->graph->dims, &parser->text, &dims[rank++])))
+			if (element && lth_text_take(&parser->text, '?'))
+				dims[rank++] = LTH_DIM_NONE;
+			else if ((code = lth_dim_parse_text(parser->graph->dims, &parser->text, &dims[rank++])))
 				return code;
 		} while (lth_text_take(&parser->text, ','));
 		if ((code = lth_parse_expect(parser, ']')))
@@ -134,7 +141,7 @@ static enum lth_code parse_inner_type(struct lth_graph_parser *parser, struct lt
 	if (!lth_text_take(&parser->text, '?') && (!lth_text_word(&parser->text, word, sizeof(word)) ||
 						   (out->dtype = lth_dtype_by_text(word)) == LTH_NUM_DTYPES))
 		return lth_parse_fail(parser, "an element type");
-	return parse_shape(parser, out);
+	return parse_shape(parser, out, depth > 0);
 }
 
 enum lth_code lth_parse_type(struct lth_graph_parser *parser, struct lth_type *out)

@@ -82,18 +82,21 @@ void lth_type_print(const struct lth_graph *graph, const struct lth_type *type, 
 	if (type->kind != LTH_TYPE_TENSOR) {
 		lth_buf_printf(out, "%s(", words[type->kind]);
 		if (type->kind == LTH_TYPE_MAP)
-			lth_buf_printf(out, "%s, ", type->dtype < LTH_NUM_DTYPES ? lth_dtype_text(type->dtype) : "?");
+			lth_buf_printf(out, "%s, ", lth_dtype_text(type->key));
 		lth_type_print(graph, type->element, out);
 		lth_buf_putc(out, ')');
 		return;
 	}
 	lth_buf_puts(out, type->dtype < LTH_NUM_DTYPES ? lth_dtype_text(type->dtype) : "?");
 	lth_buf_putc(out, '[');
-	if (type->rank == LTH_RANK_UNKNOWN)
-		lth_buf_putc(out, '*');
-	for (uint32_t i = 0; type->rank != LTH_RANK_UNKNOWN && i < type->rank; i++) {
+	if (type->rank > LTH_MAX_RANK)
+		lth_buf_putc(out, type->rank == LTH_RANK_NONE ? '!' : '*');
+	for (uint32_t i = 0; type->rank <= LTH_MAX_RANK && i < type->rank; i++) {
 		lth_buf_puts(out, i ? ", " : "");
-		lth_dim_print(graph->dims, type->dims[i], out);
+		if (type->dims[i] == LTH_DIM_NONE)
+			lth_buf_putc(out, '?');
+		else
+			lth_dim_print(graph->dims, type->dims[i], out);
 	}
 	lth_buf_putc(out, ']');
 }

@@ -14,7 +14,7 @@ noinst_LIBRARIES += %D%/libir.a
 	%D%/graph_const.c \
 	%D%/graph_hints.c \
 	%D%/graph_print.c \
-	%D%/graph_query.c \
+	%D%/graph_query.c %D%/graph_type.c \
 	%D%/text.c %D%/text.h \
 	%D%/verify.c
 # libirtext: reading text needs the operator table, so it stands on libops too.

@@ -25,12 +25,15 @@ static enum lth_code check_type(struct verifier *verifier, const struct lth_type
 {
 	if (type->kind >= LTH_NUM_TYPE_KINDS || depth > 16)
 		return broken(verifier, place, "a type", "a kind of type that does not exist");
-	if (type->kind != LTH_TYPE_TENSOR)
-		return type->element ? check_type(verifier, type->element, place, depth + 1)
-				     : broken(verifier, place, "a type of elements", "none");
-	if (type->dtype > LTH_NUM_DTYPES || (type->rank > LTH_MAX_RANK && type->rank != LTH_RANK_UNKNOWN))
+	if (type->kind != LTH_TYPE_TENSOR) {
+		if (!type->element || type->dtype != LTH_DTYPE_OBJECT || type->rank != 0)
+			return broken(verifier, place, "a handle, and a type of elements", "another");
+		return check_type(verifier, type->element, place, depth + 1);
+	}
+	bool no_rank = type->rank == LTH_RANK_UNKNOWN || (depth > 0 && type->rank == LTH_RANK_NONE);
+	if (type->dtype > LTH_NUM_DTYPES || type->dtype == LTH_DTYPE_OBJECT || (type->rank > LTH_MAX_RANK && !no_rank))
 		return broken(verifier, place, "an element type, and a rank of at most 16", "another");
-	for (uint32_t i = 0; type->rank != LTH_RANK_UNKNOWN && i < type->rank; i++)
+	for (uint32_t i = 0; depth == 0 && !no_rank && i < type->rank; i++)
 		if (type->dims[i] == LTH_DIM_NONE)
 			return broken(verifier, place, "dimensions within 64 bits", "a dimension that overflowed");
 	return LTH_OK;

@@ -28,6 +28,7 @@ struct lth_lower {
 };
 
 /* The pointer parameter for a value in memory, made at first use. */
+enum lth_dtype lth_pointer_dtype(enum lth_dtype memory);
 uint32_t lth_lower_operand(struct lth_lower *lower, lth_value_id value, bool written);
 uint32_t lth_lower_packed(struct lth_lower *lower, struct lth_packed packed, enum lth_dtype memory);
 /* The int parameter that carries a dimension (constants become constants). */

@@ -15,11 +15,7 @@ void lth_map_body(void *context)
 		values[k] = lth_emit(&map->emitter, map->roots[2 * k].x);
 	for (uint32_t k = 0; k < map->num_outputs; k++) {
 		lth_value_id value = map->lower->group->outputs[k];
-		enum lth_dtype memory = map->lower->graph->values[value].type.dtype;
-		if (lth_dtype_bits(memory) < 8)
-			memory = LTH_DTYPE_U8;
-		else if (memory == LTH_DTYPE_STRING)
-			memory = LTH_DTYPE_I64;
+		enum lth_dtype memory = lth_pointer_dtype(map->lower->graph->values[value].type.dtype);
 		lth_emit_store(&map->emitter, map->operands[k], memory, map->roots[2 * k + 1].x, values[k]);
 	}
 }

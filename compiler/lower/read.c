@@ -45,10 +45,12 @@ static bool packed_dtype(enum lth_dtype dtype)
 	return lth_dtype_bits(dtype) < 8;
 }
 
-/* The element type of a pointer parameter: packed elements are read as bytes, strings as two words each. */
-static enum lth_dtype pointer_dtype(enum lth_dtype dtype)
+/* The element type of a pointer parameter: packed elements are read as bytes, strings as two words each, handles as
+ * one. */
+enum lth_dtype lth_pointer_dtype(enum lth_dtype dtype)
 {
-	return packed_dtype(dtype) ? LTH_DTYPE_U8 : dtype == LTH_DTYPE_STRING ? LTH_DTYPE_I64 : dtype;
+	bool words = dtype == LTH_DTYPE_STRING || dtype == LTH_DTYPE_OBJECT;
+	return packed_dtype(dtype) ? LTH_DTYPE_U8 : words ? LTH_DTYPE_I64 : dtype;
 }
 
 uint32_t lth_lower_operand(struct lth_lower *lower, lth_value_id value, bool written)
@@ -66,7 +68,7 @@ uint32_t lth_lower_operand(struct lth_lower *lower, lth_value_id value, bool wri
 	lower->operands = operands;
 	operands[lower->num_operands] = (struct lth_kernel_operand){.value = value, .written = written};
 	enum lth_dtype memory = lower->graph->values[value].type.dtype;
-	uint32_t id = lth_loop_add_pointer(lower->fn, pointer_dtype(memory), written);
+	uint32_t id = lth_loop_add_pointer(lower->fn, lth_pointer_dtype(memory), written);
 	assert(id == lower->num_operands || !lth_arena_ok(lower->arena));
 	lower->num_operands++;
 	return id;
@@ -247,8 +249,9 @@ lth_sx lth_read(struct lth_lower *lower, lth_value_id value, const lth_sx *index
 	}
 	uint32_t operand = lth_lower_operand(lower, value, false);
 	lth_sx address = lth_lower_address(lower, value, index);
-	return packed_dtype(v->type.dtype) ? lth_packed_load(lower->pool, operand, v->type.dtype, address)
-					   : lth_sx_load(lower->pool, operand, pointer_dtype(v->type.dtype), address);
+	return packed_dtype(v->type.dtype)
+		       ? lth_packed_load(lower->pool, operand, v->type.dtype, address)
+		       : lth_sx_load(lower->pool, operand, lth_pointer_dtype(v->type.dtype), address);
 }
 
 lth_sx lth_result(struct lth_lower *lower, const struct lth_node *node, uint32_t stage, enum lth_dtype dtype)

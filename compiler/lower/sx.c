@@ -349,6 +349,8 @@ enum lth_dtype lth_compute_dtype(enum lth_dtype memory)
 	case LTH_DTYPE_C128:
 	case LTH_DTYPE_STRING:
 		return LTH_NUM_DTYPES;
+	case LTH_DTYPE_OBJECT: /* a handle, which is only ever moved */
+		return LTH_DTYPE_I64;
 	default:
 		return memory;
 	}

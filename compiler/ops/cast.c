@@ -192,8 +192,7 @@ const struct lth_op_impl lth_impl_bitcast = {.infer = infer_bitcast, .element = 
 
 static enum lth_code infer_identity(struct lth_infer *infer)
 {
-	const struct lth_type *type = lth_infer_type(infer, 0);
-	enum lth_code code = lth_infer_output(infer, 0, LTH_NUM_DTYPES, type->rank, type->dims);
+	enum lth_code code = lth_infer_output_type(infer, 0, lth_infer_type(infer, 0));
 	if (!code && infer->node->outputs[0] != LTH_NONE) {
 		const struct lth_contents *contents = lth_value_contents(infer->graph, infer->node->inputs[0]);
 		if (contents)

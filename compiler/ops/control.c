@@ -69,6 +69,27 @@ static bool generalise(struct lth_infer *infer, uint32_t number, struct lth_type
 	return changed;
 }
 
+/* What a carried value is in all turns: `carried` so far, and what the body gave; wider where they differ. */
+static enum lth_code widen(struct lth_infer *infer, uint32_t number, struct lth_type *carried,
+			   const struct lth_type *next, bool *changed)
+{
+	const struct lth_type was = *carried;
+	if (next->kind != was.kind ||
+	    (was.kind != LTH_TYPE_TENSOR && !lth_type_join(infer->graph, &was, next, carried)))
+		return lth_infer_reject(infer, "carried values that keep their type",
+					"value %u goes out as another type than it came in", number);
+	if (was.kind != LTH_TYPE_TENSOR) {
+		*changed |= !lth_type_equal(&was, carried);
+		return LTH_OK;
+	}
+	if (next->dtype != was.dtype || next->rank != was.rank)
+		return lth_infer_reject(infer, "carried values that keep type and rank",
+					"value %u comes in as %s of rank %u and goes out as %s of rank %u", number,
+					lth_dtype_text(was.dtype), was.rank, lth_dtype_text(next->dtype), next->rank);
+	*changed |= generalise(infer, number, carried, next);
+	return LTH_OK;
+}
+
 /* Types of the carried values: as they come in, made wider until the body gives back what it took. */
 static enum lth_code infer_body(struct lth_infer *infer, lth_region_id body, uint32_t first_in, uint32_t first_out,
 				uint32_t count, struct lth_type *types)
@@ -85,14 +106,8 @@ static enum lth_code infer_body(struct lth_infer *infer, lth_region_id body, uin
 		for (uint32_t i = 0; i < count; i++) {
 			const struct lth_region *region = &infer->graph->regions[body];
 			struct lth_type next = infer->graph->values[region->outputs[first_out + i]].type;
-			if (next.kind != types[i].kind || next.kind != LTH_TYPE_TENSOR)
-				return lth_infer_unsupported(infer, NULL, "carried value %u is not a tensor", i);
-			if (next.dtype != types[i].dtype || next.rank != types[i].rank)
-				return lth_infer_reject(infer, "carried values that keep type and rank",
-							"value %u comes in as %s of rank %u and goes out as %s of rank %u", i,
-							lth_dtype_text(types[i].dtype), types[i].rank,
-							lth_dtype_text(next.dtype), next.rank);
-			changed |= generalise(infer, i, &types[i], &next);
+			if ((code = widen(infer, i, &types[i], &next, &changed)))
+				return code;
 		}
 		if (!changed)
 			return infer->graph->tentative ? LTH_OK /* an outer loop comes again */
@@ -189,7 +204,7 @@ static enum lth_code infer_loop(struct lth_infer *infer)
 		code = count_turns(infer, body, &turns);
 	for (uint32_t k = 0; k < infer->node->num_outputs && !code; k++) {
 		if (k < num_carried) {
-			code = lth_infer_output(infer, k, types[k].dtype, types[k].rank, types[k].dims);
+			code = lth_infer_output_type(infer, k, &types[k]);
 			continue;
 		}
 		struct lth_type slice = infer->graph->values[infer->graph->regions[body].outputs[k + 1]].type;
@@ -253,7 +268,7 @@ static enum lth_code infer_scan(struct lth_infer *infer)
 	enum lth_code code = infer_body(infer, body, 0, 0, states, types);
 	for (uint32_t k = 0; k < infer->node->num_outputs && !code; k++) {
 		if (k < states) {
-			code = lth_infer_output(infer, k, types[k].dtype, types[k].rank, types[k].dims);
+			code = lth_infer_output_type(infer, k, &types[k]);
 			continue;
 		}
 		struct lth_type slice = infer->graph->values[infer->graph->regions[body].outputs[k]].type;

@@ -8,5 +8,19 @@
 lth_region_id lth_control_region(const struct lth_node *node, const char *name);
 /* Infers a region of the node; errors say that they come from inside of it. */
 LTH_MUST_CHECK enum lth_code lth_control_enter(struct lth_infer *infer, lth_region_id region);
+/* Moves a region's nodes before the node, with their guards; false when out of memory. control_if.c */
+bool lth_control_move_before(struct lth_infer *infer, lth_region_id inner);
+
+/* Copies of nodes. `map` has the copy of each value, or what stands for it; LTH_NONE: the value itself. Values beyond
+ * `num_values` came later and are nobody's original. control_copy.c */
+struct lth_copier {
+	struct lth_graph *graph;
+	lth_value_id *map;
+	uint32_t num_values;
+};
+bool lth_copier_init(struct lth_copier *copier, struct lth_graph *graph);
+lth_value_id lth_copied(const struct lth_copier *copier, lth_value_id value);
+/* Appends copies of the nodes to a region; false when out of memory. */
+bool lth_copy_nodes(struct lth_copier *copier, const lth_node_id *nodes, uint32_t count, lth_region_id to);
 
 #endif

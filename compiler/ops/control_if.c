@@ -21,8 +21,7 @@ static lth_region_id arm_of(const struct lth_node *node, bool condition)
 
 /* ---- a branch in the node's place ---- */
 
-/* Moves a region's nodes before the node, with their guards. */
-static bool move_before(struct lth_infer *infer, lth_region_id inner)
+bool lth_control_move_before(struct lth_infer *infer, lth_region_id inner)
 {
 	struct lth_graph *graph = infer->graph;
 	lth_region_id outer = infer->node->region;
@@ -56,7 +55,7 @@ static enum lth_code take_arm(struct lth_infer *infer, bool condition)
 	if (region->num_outputs < infer->node->num_outputs)
 		return lth_infer_reject(infer, "a result for each output", "%u for %u", region->num_outputs,
 					infer->node->num_outputs);
-	if (!move_before(infer, arm))
+	if (!lth_control_move_before(infer, arm))
 		return lth_infer_unsupported(infer, NULL, "the compile's memory is used up");
 	for (uint32_t k = 0; k < infer->node->num_outputs; k++)
 		lth_build_output(infer, k, infer->graph->regions[arm].outputs[k]);
@@ -87,79 +86,6 @@ static bool known_condition(const struct lth_infer *infer, bool *out)
 	    !lth_dim_is_const(infer->dims, contents->dims[0], &value))
 		return false;
 	*out = value != 0;
-	return true;
-}
-
-/* ---- copies of nodes ---- */
-
-/* Copies keep no values of their own in the map beyond `num_values`: those came later and are nobody's original. */
-struct copier {
-	struct lth_graph *graph;
-	lth_value_id *map; /* LTH_NONE: the value itself */
-	uint32_t num_values;
-};
-
-static lth_value_id mapped(const struct copier *copier, lth_value_id value)
-{
-	bool has = value < copier->num_values && copier->map[value] != LTH_NONE;
-	return has ? copier->map[value] : value;
-}
-
-static lth_value_id copy_value(struct copier *copier, lth_value_id value)
-{
-	const struct lth_type type = copier->graph->values[value].type;
-	lth_value_id copy = lth_graph_value(copier->graph, copier->graph->values[value].name, &type);
-	return copier->map[value] = copy;
-}
-
-static bool copy_nodes(struct copier *copier, const lth_node_id *nodes, uint32_t count, lth_region_id to);
-
-static lth_region_id copy_region(struct copier *copier, lth_region_id from)
-{
-	struct lth_graph *graph = copier->graph;
-	lth_region_id to = lth_graph_region(graph, LTH_NONE);
-	const struct lth_region region = graph->regions[from];
-	bool ok = to != LTH_NONE;
-	for (uint32_t i = 0; i < region.num_inputs && ok; i++) {
-		const struct lth_type type = graph->values[region.inputs[i]].type;
-		lth_value_id input = lth_graph_input(graph, to, graph->values[region.inputs[i]].name, &type);
-		copier->map[region.inputs[i]] = input;
-		ok = input != LTH_NONE;
-	}
-	ok = ok && copy_nodes(copier, region.nodes, region.num_nodes, to);
-	for (uint32_t i = 0; i < region.num_outputs && ok; i++)
-		ok = lth_graph_output(graph, to, mapped(copier, region.outputs[i]));
-	return ok ? to : LTH_NONE;
-}
-
-static bool copy_node(struct copier *copier, lth_node_id id, lth_region_id to)
-{
-	struct lth_graph *graph = copier->graph;
-	const struct lth_node node = graph->nodes[id];
-	lth_value_id *inputs = lth_arena_array(graph->arena, node.num_inputs + 1, sizeof(*inputs));
-	lth_value_id *outputs = lth_arena_array(graph->arena, node.num_outputs + 1, sizeof(*outputs));
-	struct lth_attr *attrs = lth_arena_memdup(graph->arena, node.attrs, node.num_attrs * sizeof(*attrs));
-	if (!inputs || !outputs || !attrs)
-		return false;
-	for (uint32_t i = 0; i < node.num_inputs; i++)
-		inputs[i] = node.inputs[i] == LTH_NONE ? LTH_NONE : mapped(copier, node.inputs[i]);
-	for (uint32_t i = 0; i < node.num_attrs; i++)
-		if (attrs[i].kind == LTH_ATTR_REGION && (attrs[i].id = copy_region(copier, attrs[i].id)) == LTH_NONE)
-			return false;
-	for (uint32_t i = 0; i < node.num_outputs; i++) {
-		outputs[i] = node.outputs[i] == LTH_NONE ? LTH_NONE : copy_value(copier, node.outputs[i]);
-		if (node.outputs[i] != LTH_NONE && outputs[i] == LTH_NONE)
-			return false;
-	}
-	return lth_graph_node(graph, to, node.op, node.name, inputs, node.num_inputs, outputs, node.num_outputs, attrs,
-			      node.num_attrs) != LTH_NONE;
-}
-
-static bool copy_nodes(struct copier *copier, const lth_node_id *nodes, uint32_t count, lth_region_id to)
-{
-	for (uint32_t i = 0; i < count; i++)
-		if (!copier->graph->nodes[nodes[i]].deleted && !copy_node(copier, nodes[i], to))
-			return false;
 	return true;
 }
 
@@ -211,19 +137,17 @@ static bool fill_else(struct split *split)
 {
 	struct lth_graph *graph = split->infer->graph;
 	const struct lth_node *node = split->infer->node;
-	struct copier copier = {.graph = graph, .num_values = graph->num_values};
-	copier.map = lth_arena_array(graph->arena, copier.num_values, sizeof(*copier.map));
-	if (!copier.map)
+	struct lth_copier copier;
+	if (!lth_copier_init(&copier, graph))
 		return false;
-	memset(copier.map, 0xff, copier.num_values * sizeof(*copier.map));
 	for (uint32_t k = 0; k < node->num_outputs; k++)
 		if (node->outputs[k] != LTH_NONE)
 			copier.map[node->outputs[k]] = graph->regions[split->arms[1]].outputs[k];
-	bool ok = copy_nodes(&copier, split->rest, split->num_rest, split->arms[1]);
+	bool ok = lth_copy_nodes(&copier, split->rest, split->num_rest, split->arms[1]);
 	split->infer->node = &graph->nodes[split->infer->id];
 	graph->regions[split->arms[1]].num_outputs = 0;
 	for (uint32_t i = 0; i < split->num_results && ok; i++)
-		ok = lth_graph_output(graph, split->arms[1], mapped(&copier, split->results[i]));
+		ok = lth_graph_output(graph, split->arms[1], lth_copied(&copier, split->results[i]));
 	return ok;
 }
 
@@ -329,8 +253,12 @@ static enum lth_code split_rest(struct lth_infer *infer, const lth_region_id arm
 static enum lth_code join(struct lth_infer *infer, uint32_t output, const struct lth_type *a, const struct lth_type *b)
 {
 	lth_dim dims[LTH_MAX_RANK];
-	if (a->kind != LTH_TYPE_TENSOR || b->kind != LTH_TYPE_TENSOR)
-		return lth_infer_unsupported(infer, NULL, "output %u is not a tensor", output);
+	struct lth_type object;
+	if (a->kind != b->kind || (a->kind != LTH_TYPE_TENSOR && !lth_type_join(infer->graph, a, b, &object)))
+		return lth_infer_reject(infer, "results of one type from both branches",
+					"output %u is of another type in the other branch", output);
+	if (a->kind != LTH_TYPE_TENSOR)
+		return lth_infer_output_type(infer, output, &object);
 	if (a->dtype != b->dtype)
 		return lth_infer_reject(infer, lth_dtype_text(a->dtype), "output %u is of type %s in the other branch", output,
 					lth_dtype_text(b->dtype));

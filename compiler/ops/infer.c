@@ -150,6 +150,15 @@ enum lth_code lth_infer_output(struct lth_infer *infer, uint32_t output, enum lt
 	return LTH_OK;
 }
 
+enum lth_code lth_infer_output_type(struct lth_infer *infer, uint32_t output, const struct lth_type *type)
+{
+	if (type->kind == LTH_TYPE_TENSOR)
+		return lth_infer_output(infer, output, type->dtype, type->rank, type->dims);
+	if (output < infer->node->num_outputs && infer->node->outputs[output] != LTH_NONE)
+		infer->graph->values[infer->node->outputs[output]].type = *type;
+	return LTH_OK;
+}
+
 enum lth_code lth_infer_like(struct lth_infer *infer, uint32_t output, uint32_t input)
 {
 	const struct lth_type *type = lth_infer_type(infer, input);

@@ -57,6 +57,9 @@ const struct lth_contents *lth_value_contents(struct lth_graph *graph, lth_value
 /* Outputs. An output nobody asked for is ignored. dtype LTH_NUM_DTYPES: by the type rule. */
 LTH_MUST_CHECK enum lth_code lth_infer_output(struct lth_infer *infer, uint32_t output, enum lth_dtype dtype,
 					      uint32_t rank, const lth_dim *dims);
+/* An output of any type: one that another value has, or one that is no tensor. */
+LTH_MUST_CHECK enum lth_code lth_infer_output_type(struct lth_infer *infer, uint32_t output,
+						   const struct lth_type *type);
 /* Output 0 with the shape of an input and the type of the rule. */
 LTH_MUST_CHECK enum lth_code lth_infer_like(struct lth_infer *infer, uint32_t output, uint32_t input);
 /* Known contents of an output; lists are copied; ignored when there are too many or one is LTH_DIM_NONE. */

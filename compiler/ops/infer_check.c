@@ -28,7 +28,7 @@ static bool is_f8(enum lth_dtype d)
 
 static bool is_any(enum lth_dtype d)
 {
-	return d < LTH_NUM_DTYPES;
+	return d < LTH_NUM_DTYPES && d != LTH_DTYPE_OBJECT;
 }
 
 static const struct {
@@ -90,6 +90,25 @@ struct bindings {
 	uint32_t count;
 };
 
+/* The kinds of values: the words of the rules, and what messages call them. */
+static const struct {
+	const char *word, *text;
+} kinds[LTH_NUM_TYPE_KINDS] = {
+	[LTH_TYPE_TENSOR] = {"tensor", "a tensor"},
+	[LTH_TYPE_SEQUENCE] = {"seq", "a sequence"},
+	[LTH_TYPE_OPTIONAL] = {"optional", "an optional"},
+	[LTH_TYPE_MAP] = {"map", "a map"},
+};
+
+/* The kind that a word asks for: a tensor's wherever it is not that of an object. */
+static enum lth_type_kind kind_of_word(const char *word, size_t size)
+{
+	for (int kind = LTH_TYPE_SEQUENCE; kind < LTH_NUM_TYPE_KINDS; kind++)
+		if (word_is(word, size, kinds[kind].word))
+			return (enum lth_type_kind)kind;
+	return LTH_TYPE_TENSOR;
+}
+
 static enum lth_code check_input(struct lth_infer *infer, struct bindings *bindings, uint32_t input, const char *word,
 				 size_t size)
 {
@@ -98,12 +117,16 @@ static enum lth_code check_input(struct lth_infer *infer, struct bindings *bindi
 	if (!type || word_is(word, size, "any"))
 		return LTH_OK;
 	const char *where = lth_infer_input_text(infer, input);
-	if (type->kind != LTH_TYPE_TENSOR)
-		return lth_infer_reject(infer, "a tensor", "%s is not a tensor", where);
-	if (type->dtype == LTH_NUM_DTYPES)
-		return lth_infer_reject(infer, NULL, "%s has no known element type", where);
 	size_t set_size;
 	const char *set = variable_set(rule, word, size, &set_size);
+	enum lth_type_kind kind = kind_of_word(word, size);
+	bool object = set && lth_dtype_in_set(LTH_DTYPE_OBJECT, set, set_size);
+	if (type->kind != kind && !object)
+		return lth_infer_reject(infer, kinds[kind].text, "%s is %s", where, kinds[type->kind].text);
+	if (kind != LTH_TYPE_TENSOR)
+		return LTH_OK;
+	if (type->dtype == LTH_NUM_DTYPES)
+		return lth_infer_reject(infer, NULL, "%s has no known element type", where);
 	if (!set && !word_is(word, size, lth_dtype_text(type->dtype)))
 		return lth_infer_reject(infer, lth_arena_strndup(infer->graph->arena, word, size), "%s is of type %s",
 					where, lth_dtype_text(type->dtype));

@@ -34,6 +34,10 @@ noinst_LIBRARIES += %D%/libops.a
 	%D%/slice.c \
 	%D%/control.c %D%/control.h \
 	%D%/control_if.c \
+	%D%/control_copy.c \
+	%D%/object.c %D%/object.h %D%/object_list.c %D%/object_split.c %D%/sequence_map.c \
+	%D%/ml_maps.c \
+	%D%/families/object.def \
 	%D%/conv.c \
 	%D%/matmul.c \
 	%D%/matrix.c \
