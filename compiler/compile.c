@@ -144,10 +144,8 @@ static void free_build(struct lth_variant *build)
 	lth_arena_destroy(&build->arena);
 	lth_buf_free(&build->ir_text);
 	lth_codegen_result_free(&build->code);
-	for (size_t i = 0; i < build->num_artifacts; i++) {
-		free(build->artifacts[i].kind);
-		free(build->artifacts[i].data);
-	}
+	for (size_t i = 0; i < build->num_artifacts; i++)
+		lth_artifact_free(&build->artifacts[i]);
 	free(build->artifacts);
 	free(build->library);
 	json_decref(build->options);
@@ -257,10 +255,8 @@ enum lth_code lth_compile(const struct lth_compile_request *request, struct lth_
 void lth_compile_result_free(struct lth_compile_result *result)
 {
 	json_decref(result->document);
-	for (size_t i = 0; i < result->num_artifacts; i++) {
-		free(result->artifacts[i].kind);
-		free(result->artifacts[i].data);
-	}
+	for (size_t i = 0; i < result->num_artifacts; i++)
+		lth_artifact_free(&result->artifacts[i]);
 	for (size_t i = 0; i < result->num_new_kernels; i++) {
 		free(result->new_kernels[i].name);
 		free(result->new_kernels[i].data);

@@ -38,7 +38,10 @@ struct lth_artifact {
 	char *kind; /* as asked: "so", "exe", "a", "obj", "ir", "program", "plan", "asm", "llvm" */
 	void *data;
 	size_t size;
+	char *path; /* NULL, or the file in work_dir that has the bytes and nobody writes any more: `data` is its map */
 };
+/* What an artifact owns; the file is work_dir's. */
+void lth_artifact_free(struct lth_artifact *artifact);
 
 struct lth_kernel_object {
 	char *name; /* hex identity of the kernel: its file is NAME.o in the cache */

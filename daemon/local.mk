@@ -32,7 +32,9 @@ noinst_LIBRARIES += %D%/libdaemon.a
 	%D%/server.c %D%/server.h \
 	%D%/shortcut.c %D%/shortcut.h \
 	%D%/spool.c \
-	%D%/store.c %D%/store.h %D%/store_files.h \
+	%D%/store.c %D%/store.h \
+	%D%/store_files.c %D%/store_files.h \
+	%D%/store_put.c \
 	%D%/systemd.c %D%/systemd.h \
 	%D%/tls.c
 nodist_%C%_libdaemon_a_SOURCES = %D%/web_page.c %D%/openapi_text.c

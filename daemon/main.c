@@ -76,6 +76,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGIO, SIG_IGN); /* of leases, which ask whether a file has writers: see store_put.c */
 	ask_for_short_slices();
 	json_object_seed((size_t)time(NULL) ^ (size_t)getpid()); /* before threads */
 	return serve(&server);

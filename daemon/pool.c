@@ -90,7 +90,9 @@ static void report(struct lth_pool_worker *worker, struct lth_outcome *outcome)
 	outcome->bundle_fd = -1;
 	if (outcome->diag.code == LTH_OK) {
 		outcome->bundle_fd = worker->bundle_fd;
+		outcome->work_dir = worker->task_dir;
 		worker->bundle_fd = -1;
+		worker->task_dir = NULL;
 	}
 	drop_task(worker);
 	pool->events.on_outcome(pool->events.context, task, outcome);

@@ -38,6 +38,7 @@ struct lth_task {
 struct lth_outcome {
 	struct lth_diag diag; /* code LTH_OK: the bundle is complete */
 	int bundle_fd;        /* the receiver's, -1 unless LTH_OK */
+	char *work_dir;       /* what the worker left there; the receiver removes it; NULL unless LTH_OK */
 	uint64_t index_offset, index_bytes;
 	bool crashed; /* the worker died: worth another try */
 	int signal;

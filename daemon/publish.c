@@ -53,6 +53,31 @@ static enum lth_code verified_part(const struct lth_wire_view *bundle, const jso
 	return strcmp(digest, claimed) == 0 ? LTH_OK : damaged(diag, "a digest differs");
 }
 
+/* An artifact that is a part of the bundle. */
+static enum lth_code copy_range(struct work *work, const struct lth_wire_view *bundle, const json_t *row, struct part *part,
+				char out_digest[LTH_DIGEST_TEXT])
+{
+	if (!slice(bundle, row, part))
+		return damaged(&work->diag, "a row of the index");
+	uint64_t offset = (uint64_t)((const char *)part->data - (const char *)bundle->data);
+	return lth_store_put_range(work->publish.store, work->publish.bundle_fd, offset, part->data, part->size,
+				   out_digest, &work->diag);
+}
+
+/* An artifact that is a file of the work folder; its name is made of a number. */
+static enum lth_code take_file(struct work *work, const json_t *row, struct part *part, char out_digest[LTH_DIGEST_TEXT])
+{
+	char *path;
+	uint64_t size = 0;
+	json_int_t number = json_integer_value(json_object_get(row, "file"));
+	if (number < 0 || asprintf(&path, "%s/artifact-%lld", work->publish.work_dir, (long long)number) < 0)
+		return damaged(&work->diag, "a row of the index");
+	enum lth_code code = lth_store_take_file(work->publish.store, path, out_digest, &size, &work->diag);
+	part->size = (size_t)size;
+	free(path);
+	return code;
+}
+
 static enum lth_code store_artifacts(struct work *work, const struct lth_wire_view *bundle, const json_t *rows,
 				     json_t *out_list)
 {
@@ -61,11 +86,10 @@ static enum lth_code store_artifacts(struct work *work, const struct lth_wire_vi
 	json_array_foreach((json_t *)(uintptr_t)rows, index, row) {
 		struct part part = {.name = json_string_value(json_object_get(row, "kind"))};
 		char digest[LTH_DIGEST_TEXT], url[32 + LTH_DIGEST_TEXT];
-		if (!part.name || !slice(bundle, row, &part))
+		if (!part.name)
 			return damaged(&work->diag, "a row of the index");
-		uint64_t offset = (uint64_t)((const char *)part.data - (const char *)bundle->data);
-		enum lth_code code = lth_store_put_range(work->publish.store, work->publish.bundle_fd, offset, part.data,
-							 part.size, digest, &work->diag);
+		enum lth_code code = json_object_get(row, "file") ? take_file(work, row, &part, digest)
+								  : copy_range(work, bundle, row, &part, digest);
 		if (code != LTH_OK)
 			return code;
 		snprintf(url, sizeof(url), "/v1/blobs/%s", digest);
@@ -176,9 +200,8 @@ static enum lth_code publish_parts(struct work *work, const struct lth_wire_view
 	return code;
 }
 
-static void run(uv_work_t *request)
+static void publish_bundle(struct work *work)
 {
-	struct work *work = request->data;
 	struct lth_wire_view bundle;
 	if (!lth_wire_map(work->publish.bundle_fd, BUNDLE_LIMIT, &bundle)) {
 		lth_diag_fail(&work->diag, LTH_IO_ERROR, "result bundle", NULL, NULL, "%s", strerror(errno));
@@ -197,6 +220,14 @@ static void run(uv_work_t *request)
 	json_decref(index);
 	json_decref(place);
 	lth_wire_unmap(&bundle);
+}
+
+static void run(uv_work_t *request)
+{
+	struct work *work = request->data;
+	publish_bundle(work);
+	lth_store_remove_tree(work->publish.work_dir);
+	free(work->publish.work_dir);
 }
 
 static void after(uv_work_t *request, int status)

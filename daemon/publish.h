@@ -11,7 +11,8 @@
 
 struct lth_publish {
 	struct lth_store *store;
-	int bundle_fd; /* taken */
+	int bundle_fd;  /* taken */
+	char *work_dir; /* taken, and removed */
 	uint64_t index_offset, index_bytes;
 	char key[LTH_DIGEST_TEXT]; /* empty for a plan: its document is the answer */
 	char model[LTH_DIGEST_TEXT];
@@ -22,7 +23,7 @@ struct lth_publish {
 	void (*on_published)(void *context, struct lth_answer *answer, const struct lth_diag *diag);
 };
 
-/* Copies `publish`. False when out of memory; the descriptor stays the caller's then. */
+/* Copies `publish`. False when out of memory; what it would take stays the caller's then. */
 bool lth_publish_begin(uv_loop_t *loop, const struct lth_publish *publish);
 
 #endif

@@ -132,6 +132,7 @@ static void publish(struct lth_jobs *jobs, struct lth_job *job, struct lth_outco
 	struct lth_publish publish = {
 		.store = jobs->store,
 		.bundle_fd = outcome->bundle_fd,
+		.work_dir = outcome->work_dir,
 		.index_offset = outcome->index_offset,
 		.index_bytes = outcome->index_bytes,
 		.queue_ms = (double)(job->started_ns - job->created_ns) * 1e-6,
@@ -150,6 +151,8 @@ static void publish(struct lth_jobs *jobs, struct lth_job *job, struct lth_outco
 		return;
 	free(published);
 	close(outcome->bundle_fd);
+	lth_store_remove_tree(outcome->work_dir);
+	free(outcome->work_dir);
 	lth_diag_fail(&job->diag, LTH_OUT_OF_MEMORY, "publishing", NULL, NULL, "no memory to publish");
 	lth_jobs_finish(jobs, job);
 }

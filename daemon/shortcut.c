@@ -13,7 +13,7 @@ static size_t slot_of(const struct lth_shortcut *request)
 const char *lth_shortcut_find(const struct lth_shortcuts *shortcuts, const struct lth_shortcut *request)
 {
 	const struct lth_shortcut *known = &shortcuts->slots[slot_of(request)];
-	bool same = known->size == request->size && strcmp(known->model, request->model) == 0 &&
+	bool same = known->key[0] && known->size == request->size && strcmp(known->model, request->model) == 0 &&
 		    memcmp(known->arguments, request->arguments, request->size) == 0;
 	return same ? known->key : NULL;
 }

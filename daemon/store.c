@@ -1,4 +1,5 @@
-/* Content-addressed store on the local file system. See store.h. */
+/* The store: opening it, bodies that arrive, blobs that are there, entries. See store.h; files that are written durably are
+ * store_files.c's, blobs that come to be store_put.c's. */
 #include "daemon/store_files.h"
 #include "runtime/base/io.h"
 
@@ -16,101 +17,6 @@
 
 static const char *const folders[] = {"", "blobs", "actions", "kernels", "jobs", "quarantine", "partial", "work", "tmp"};
 enum { NUM_FOLDERS = sizeof(folders) / sizeof(folders[0]) };
-
-enum lth_code lth_store_failed(struct lth_diag *diag, const char *place, const char *what)
-{
-	enum lth_code code = errno == ENOSPC || errno == EDQUOT ? LTH_DISK_FULL
-			     : errno == ENOMEM                  ? LTH_OUT_OF_MEMORY
-								: LTH_IO_ERROR;
-	return lth_diag_fail(diag, code, place, NULL, NULL, "%s: %s", what, strerror(errno));
-}
-
-char *lth_store_path(const struct lth_store *store, const char *folder, const char *name)
-{
-	char *path;
-	return asprintf(&path, "%s/%s%s%s", store->root, folder, *name ? "/" : "", name) < 0 ? NULL : path;
-}
-
-char *lth_store_blob_path(const struct lth_store *store, const char *digest)
-{
-	char *path;
-	const char *hex = digest + 7;
-	return asprintf(&path, "%s/blobs/%.2s/%s", store->root, hex, hex) < 0 ? NULL : path;
-}
-
-static bool sync_folder_of(const char *path)
-{
-	char folder[PATH_MAX];
-	snprintf(folder, sizeof(folder), "%s", path);
-	char *slash = strrchr(folder, '/');
-	if (!slash)
-		return false;
-	*slash = 0;
-	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	bool ok = fd >= 0 && fsync(fd) == 0;
-	if (fd >= 0)
-		close(fd);
-	return ok;
-}
-
-/* The folder of a path, made when missing (and then durable in its parent). */
-static bool make_folder_of(const char *path)
-{
-	char folder[PATH_MAX];
-	snprintf(folder, sizeof(folder), "%s", path);
-	char *slash = strrchr(folder, '/');
-	if (!slash)
-		return false;
-	*slash = 0;
-	if (mkdir(folder, 0700) == 0)
-		return sync_folder_of(folder);
-	return errno == EEXIST;
-}
-
-enum lth_code lth_store_settle(int fd, const char *temporary, const char *path, struct lth_diag *diag)
-{
-	bool ok = fsync(fd) == 0 && make_folder_of(path) && rename(temporary, path) == 0 && sync_folder_of(path);
-	if (ok)
-		return LTH_OK;
-	enum lth_code code = lth_store_failed(diag, "store", "cannot write durably");
-	unlink(temporary);
-	return code;
-}
-
-bool lth_store_copy(int from, uint64_t offset, int to, uint64_t to_offset, uint64_t size)
-{
-	off_t in = (off_t)offset, out = (off_t)to_offset;
-	while (size) {
-		ssize_t count = copy_file_range(from, &in, to, &out, size, 0);
-		if (count < 0 && errno == EINTR)
-			continue;
-		if (count == 0)
-			errno = EIO; /* the file ends before it should */
-		if (count <= 0)
-			return false;
-		size -= (uint64_t)count;
-	}
-	return true;
-}
-
-bool lth_store_digest_file(int fd, char out_digest[LTH_DIGEST_TEXT])
-{
-	enum { BLOCK = 1 << 18 };
-	struct lth_sha256 *hash = lth_sha256_create();
-	char *block = malloc(BLOCK);
-	ssize_t count = hash && block ? 1 : -1;
-	for (off_t at = 0; count > 0;) {
-		count = pread(fd, block, BLOCK, at);
-		if (count < 0 && errno == EINTR)
-			count = 1;
-		else if (count > 0)
-			lth_sha256_update(hash, block, (size_t)count), at += count;
-	}
-	if (hash)
-		lth_sha256_finish(&hash, out_digest);
-	free(block);
-	return count == 0;
-}
 
 /* --- what has been hashed since the start */
 static uint64_t digest_bits(const char *digest, size_t first)
@@ -139,62 +45,7 @@ bool lth_store_remove_blob(struct lth_store *store, const char *path)
 	return gone;
 }
 
-static int temporary_file(struct lth_store *store, char **out_path)
-{
-	char *path;
-	unsigned long long serial = atomic_fetch_add(&store->serial, 1);
-	if (asprintf(&path, "%s/tmp/%ld-%llu", store->root, (long)getpid(), serial) < 0) {
-		errno = ENOMEM;
-		return -1;
-	}
-	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (fd < 0)
-		free(path);
-	else
-		*out_path = path;
-	return fd;
-}
-
-/* Writes bytes durably to `path`. */
-static enum lth_code write_durably(struct lth_store *store, const char *path, const void *data, size_t size,
-				   struct lth_diag *diag)
-{
-	char *temporary;
-	int fd = path ? temporary_file(store, &temporary) : -1;
-	if (fd < 0)
-		return lth_store_failed(diag, "store", "cannot create a temporary file");
-	enum lth_code code = LTH_OK;
-	if (!lth_write_full(fd, data, size)) {
-		code = lth_store_failed(diag, "store", "cannot write");
-		unlink(temporary);
-	} else {
-		code = lth_store_settle(fd, temporary, path, diag);
-	}
-	close(fd);
-	free(temporary);
-	return code;
-}
-
 /* --- opening */
-void lth_store_remove_tree(const char *path)
-{
-	DIR *folder = opendir(path);
-	if (folder) {
-		for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
-			char *inner;
-			if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-				continue;
-			if (asprintf(&inner, "%s/%s", path, entry->d_name) < 0)
-				continue;
-			if (unlink(inner) != 0 && (errno == EISDIR || errno == EPERM))
-				lth_store_remove_tree(inner);
-			free(inner);
-		}
-		closedir(folder);
-	}
-	rmdir(path);
-}
-
 static uint64_t count_bytes(const char *path)
 {
 	uint64_t total = 0;
@@ -294,7 +145,7 @@ enum lth_code lth_spool_spill(struct lth_spool *spool, struct lth_diag *diag)
 {
 	if (spool->fd >= 0)
 		return LTH_OK;
-	int fd = temporary_file(spool->store, &spool->path);
+	int fd = lth_store_temporary(spool->store, &spool->path);
 	if (fd < 0)
 		return lth_store_failed(diag, "store", "cannot spool a body");
 	spool->fd = fd;
@@ -334,7 +185,7 @@ static enum lth_code publish_spooled(struct lth_store *store, struct lth_spool *
 				     struct lth_diag *diag)
 {
 	if (spool->fd < 0)
-		return write_durably(store, path, spool->memory.data, spool->memory.size, diag);
+		return lth_store_write(store, path, spool->memory.data, spool->memory.size, diag);
 	enum lth_code code = lth_store_settle(spool->fd, spool->path, path, diag);
 	if (code == LTH_OK) {
 		free(spool->path); /* the temporary is no more: nothing to unlink */
@@ -415,80 +266,6 @@ void lth_store_link_blob(const struct lth_store *store, const char *digest, cons
 	free(blob);
 }
 
-enum lth_code lth_store_put(struct lth_store *store, const void *data, size_t size, char out_digest[LTH_DIGEST_TEXT],
-			    struct lth_diag *diag)
-{
-	char digest[LTH_DIGEST_TEXT];
-	enum lth_code code = LTH_OK;
-	lth_sha256_text(data, size, digest);
-	if (!lth_store_holds(store, digest)) {
-		char *path = lth_store_blob_path(store, digest);
-		code = write_durably(store, path, data, size, diag);
-		free(path);
-		if (code == LTH_OK) {
-			atomic_fetch_add(&store->bytes, size);
-			lth_store_note_verified(store, digest);
-		}
-	}
-	if (code == LTH_OK)
-		memcpy(out_digest, digest, LTH_DIGEST_TEXT);
-	return code;
-}
-
-/* The copy under its name, unless a blob of this digest is there. */
-static enum lth_code keep_copy(struct lth_store *store, int copy, const char *temporary, uint64_t size,
-			       const char *digest, struct lth_diag *diag)
-{
-	if (lth_store_holds(store, digest)) {
-		unlink(temporary);
-		return LTH_OK;
-	}
-	char *path = lth_store_blob_path(store, digest);
-	if (!path) {
-		unlink(temporary);
-		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "store", NULL, NULL, "no memory to name a blob");
-	}
-	enum lth_code code = lth_store_settle(copy, temporary, path, diag);
-	free(path);
-	if (code == LTH_OK) {
-		atomic_fetch_add(&store->bytes, size);
-		lth_store_note_verified(store, digest);
-	}
-	return code;
-}
-
-enum lth_code lth_store_put_range(struct lth_store *store, int fd, uint64_t offset, const void *data, size_t size,
-				  char out_digest[LTH_DIGEST_TEXT], struct lth_diag *diag)
-{
-	char digest[LTH_DIGEST_TEXT], *temporary;
-	lth_sha256_text(data, size, digest);
-	if (lth_store_holds(store, digest)) { /* made before, by other options perhaps: nothing to write */
-		memcpy(out_digest, digest, sizeof(digest));
-		return LTH_OK;
-	}
-	int copy = temporary_file(store, &temporary);
-	enum lth_code code = LTH_OK;
-	if (copy < 0)
-		return lth_store_failed(diag, "store", "cannot create a temporary file");
-	if (!lth_store_copy(fd, offset, copy, 0, size)) {
-		code = lth_store_failed(diag, "store", "cannot write");
-		unlink(temporary);
-	} else {
-		sync_file_range(copy, 0, 0, SYNC_FILE_RANGE_WRITE); /* a hint: the fsync that follows counts */
-		if (lth_store_digest_file(copy, digest)) {
-			code = keep_copy(store, copy, temporary, size, digest, diag);
-		} else {
-			code = lth_store_failed(diag, "store", "cannot read back");
-			unlink(temporary);
-		}
-	}
-	close(copy);
-	free(temporary);
-	if (code == LTH_OK)
-		memcpy(out_digest, digest, sizeof(digest));
-	return code;
-}
-
 enum lth_code lth_store_verify(struct lth_store *store, const char *digest, struct lth_diag *diag)
 {
 	uint64_t size;
@@ -553,7 +330,7 @@ enum lth_code lth_store_read(struct lth_store *store, const char *digest, size_t
 	return code;
 }
 
-/* --- entries and kernels */
+/* --- entries */
 void lth_store_action_name(const char *key, char out_folder[16], char out_name[LTH_DIGEST_TEXT])
 {
 	snprintf(out_folder, 16, "actions/%.2s", key + 7);
@@ -564,7 +341,7 @@ enum lth_code lth_store_write_entry(struct lth_store *store, const char *folder,
 				    size_t size, struct lth_diag *diag)
 {
 	char *path = lth_store_path(store, folder, name);
-	enum lth_code code = write_durably(store, path, data, size, diag);
+	enum lth_code code = lth_store_write(store, path, data, size, diag);
 	free(path);
 	return code;
 }
@@ -588,28 +365,6 @@ void lth_store_remove_entry(const struct lth_store *store, const char *folder, c
 	if (path)
 		unlink(path);
 	free(path);
-}
-
-enum lth_code lth_store_put_kernel(struct lth_store *store, const char *name, const void *data, size_t size,
-				   struct lth_diag *diag)
-{
-	static const char letters[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-";
-	char file[160], *path;
-	size_t length = strlen(name);
-	if (!length || length > 128 || strspn(name, letters) != length)
-		return lth_diag_fail(diag, LTH_INTERNAL, "kernel cache", "letters, digits, _ and -", NULL,
-				     "the name '%s'", name);
-	snprintf(file, sizeof(file), "%s.o", name);
-	path = lth_store_path(store, "kernels", file);
-	if (path && access(path, F_OK) == 0) {
-		free(path);
-		return LTH_OK;
-	}
-	enum lth_code code = write_durably(store, path, data, size, diag);
-	free(path);
-	if (code == LTH_OK)
-		atomic_fetch_add(&store->bytes, size);
-	return code;
 }
 
 int lth_store_anonymous_file(const struct lth_store *store)

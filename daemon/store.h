@@ -80,6 +80,11 @@ LTH_MUST_CHECK enum lth_code lth_store_put(struct lth_store *store, const void *
 LTH_MUST_CHECK enum lth_code lth_store_put_range(struct lth_store *store, int fd, uint64_t offset, const void *data,
 						 size_t size, char out_digest[LTH_DIGEST_TEXT],
 						 struct lth_diag *diag);
+/* Makes a blob of a file that a worker made in its work folder, without copying it: the file leaves the folder, and when
+ * nobody has it open for writing, and it has no other name there, nobody can change it any more. Else it is copied. */
+LTH_MUST_CHECK enum lth_code lth_store_take_file(struct lth_store *store, const char *path,
+						 char out_digest[LTH_DIGEST_TEXT], uint64_t *out_size,
+						 struct lth_diag *diag);
 /* True when the blob's bytes have been hashed since the store was opened. */
 bool lth_store_is_verified(const struct lth_store *store, const char *digest);
 /* Hashes the blob; a damaged one is removed: a hit no more. */

@@ -1,4 +1,5 @@
-/* Between the files of the store (store.c, partial.c): paths, durable renaming, copying. Thread rule: any thread. */
+/* Between the files of the store: names, temporaries, durable writing and copying of files, by store_files.c; and what has
+ * been hashed, by store.c. Thread rule: any thread. */
 #ifndef LTH_DAEMON_STORE_FILES_H
 #define LTH_DAEMON_STORE_FILES_H
 
@@ -8,6 +9,11 @@
 enum lth_code lth_store_failed(struct lth_diag *diag, const char *place, const char *what);
 /* "sha256:HHxxxx" -> ROOT/blobs/HH/HHxxxx, malloc'ed; NULL when out of memory. The digest must be valid. */
 char *lth_store_blob_path(const struct lth_store *store, const char *digest);
+/* A new file in tmp/, whose name is the caller's; -1 with errno. */
+int lth_store_temporary(struct lth_store *store, char **out_path);
+/* Writes bytes durably to `path`, which may be NULL: then memory is out. */
+LTH_MUST_CHECK enum lth_code lth_store_write(struct lth_store *store, const char *path, const void *data, size_t size,
+					     struct lth_diag *diag);
 /* fsync, rename, fsync the folder; takes the temporary away on failure. Closes nothing. */
 LTH_MUST_CHECK enum lth_code lth_store_settle(int fd, const char *temporary, const char *path, struct lth_diag *diag);
 /* Bytes from one file into another at `to_offset`, inside the kernel where it can; false with errno. */

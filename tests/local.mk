@@ -26,6 +26,7 @@ quick_programs = \
 	%D%/unit/test_plan \
 	%D%/unit/test_plan_io \
 	%D%/unit/test_program \
+	%D%/unit/test_store \
 	%D%/unit/test_tensor
 check-quick: $(quick_programs) compiler/lathe-opt$(EXEEXT)
 	$(MAKE) check-TESTS TESTS='$(quick_programs) $(golden_pass_tests) $(golden_import_tests)'

@@ -7,21 +7,37 @@
 #include "runtime/kernels/builtin.h"
 #include "runtime/memory/views.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-static enum lth_code add(struct lth_variant *build, const char *kind, void *data, size_t size)
+void lth_artifact_free(struct lth_artifact *artifact)
+{
+	free(artifact->kind);
+	if (artifact->path && artifact->data)
+		munmap(artifact->data, artifact->size);
+	else
+		free(artifact->data);
+	free(artifact->path);
+	*artifact = (struct lth_artifact){0};
+}
+
+/* Takes data and path of `artifact`, also on failure. */
+static enum lth_code add(struct lth_variant *build, const char *kind, struct lth_artifact artifact)
 {
 	struct lth_artifact *list = realloc(build->artifacts, (build->num_artifacts + 1) * sizeof(*list));
-	char *name = strdup(kind);
-	if (!list || !name) {
-		free(data);
-		free(name);
-		build->artifacts = list ? list : build->artifacts;
+	artifact.kind = strdup(kind);
+	build->artifacts = list ? list : build->artifacts;
+	if (!list || !artifact.kind) {
+		lth_artifact_free(&artifact);
 		return lth_diag_fail(build->diag, LTH_OUT_OF_MEMORY, "artifacts", NULL, NULL, "no memory");
 	}
-	build->artifacts = list;
-	list[build->num_artifacts++] = (struct lth_artifact){.kind = name, .data = data, .size = size};
+	list[build->num_artifacts++] = artifact;
 	return LTH_OK;
 }
 
@@ -33,7 +49,7 @@ static enum lth_code add_text(struct lth_variant *build, const char *kind, struc
 	char *data = text->data ? text->data : calloc(1, 1);
 	size_t size = text->size;
 	*text = (struct lth_buf){0};
-	return add(build, kind, data, size);
+	return add(build, kind, (struct lth_artifact){.data = data, .size = size});
 }
 
 static const struct lth_memory_view *find_view(const char *kind)
@@ -162,22 +178,55 @@ static enum lth_code gather(struct lth_variant *build, struct linking *l)
 /* The shared object for measuring: the artifact if there is one, else linked for this alone. */
 static enum lth_code keep_library(struct lth_variant *build, struct linking *l)
 {
-	void *data = NULL;
-	size_t size = 0;
-	enum lth_code code = LTH_OK;
-	const struct lth_artifact *so = NULL;
-	for (size_t i = 0; i < build->num_artifacts; i++)
+	for (size_t i = 0; i < build->num_artifacts && !build->library; i++)
 		if (strcmp(build->artifacts[i].kind, "so") == 0)
-			so = &build->artifacts[i];
-	if (!so)
-		code = lth_emit_artifact(LTH_EMIT_SO, &l->input, &data, &size, build->diag);
-	if (code != LTH_OK)
-		return code;
-	struct lth_buf path = {0};
-	lth_buf_printf(&path, "%s/measure-%p.so", build->request->work_dir, (void *)build);
-	build->library = path.data;
-	code = lth_write_file(build->library, so ? so->data : data, so ? so->size : size, true, build->diag);
-	free(data);
+			build->library = strdup(build->artifacts[i].path);
+	if (build->library)
+		return LTH_OK;
+	if (asprintf(&build->library, "%s/measure-%p.so", build->request->work_dir, (void *)build) < 0) {
+		build->library = NULL;
+		return lth_diag_fail(build->diag, LTH_OUT_OF_MEMORY, "measure", NULL, NULL, "no memory");
+	}
+	return lth_emit_file(LTH_EMIT_SO, &l->input, build->library, build->diag);
+}
+
+static enum lth_code map_file(struct lth_artifact *artifact, struct lth_diag *diag)
+{
+	struct stat info;
+	int fd = open(artifact->path, O_RDONLY | O_CLOEXEC);
+	bool ok = fd >= 0 && fstat(fd, &info) == 0;
+	if (ok) {
+		artifact->size = (size_t)info.st_size;
+		artifact->data = mmap(NULL, artifact->size, PROT_READ, MAP_PRIVATE, fd, 0);
+		if (artifact->data == MAP_FAILED)
+			artifact->data = NULL;
+	}
+	int error = errno;
+	if (fd >= 0)
+		close(fd);
+	if (artifact->data)
+		return LTH_OK;
+	return lth_diag_fail(diag, error == ENOMEM ? LTH_OUT_OF_MEMORY : LTH_IO_ERROR, artifact->path, NULL, NULL, "%s",
+			     strerror(error));
+}
+
+/* What is loaded as it is (shared object, program) becomes a file of the work folder, named by the artifact's place. */
+static enum lth_code add_native(struct lth_variant *build, const char *kind, enum lth_emit_kind native,
+				const struct lth_emit_input *input)
+{
+	struct lth_artifact artifact = {0};
+	enum lth_code code = LTH_OK;
+	if (native != LTH_EMIT_SO && native != LTH_EMIT_EXE)
+		code = lth_emit_artifact(native, input, &artifact.data, &artifact.size, build->diag);
+	else if (asprintf(&artifact.path, "%s/artifact-%zu", build->request->work_dir, build->num_artifacts) < 0)
+		code = lth_diag_fail(build->diag, LTH_OUT_OF_MEMORY, "artifacts", NULL, NULL, "no memory");
+	else
+		code = lth_emit_file(native, input, artifact.path, build->diag);
+	if (code == LTH_OK && artifact.path)
+		code = map_file(&artifact, build->diag);
+	if (code == LTH_OK)
+		return add(build, kind, artifact);
+	lth_artifact_free(&artifact);
 	return code;
 }
 
@@ -190,15 +239,7 @@ enum lth_code lth_variant_artifacts(struct lth_variant *build)
 	for (size_t i = 0; i < json_array_size(kinds) && code == LTH_OK && first; i++) {
 		const char *kind = json_string_value(json_array_get(kinds, i));
 		enum lth_emit_kind native = lth_emit_kind_by_name(kind);
-		if (native == LTH_NUM_EMITS) {
-			code = add_texts(build, kind);
-			continue;
-		}
-		void *data;
-		size_t size;
-		code = lth_emit_artifact(native, &linking.input, &data, &size, build->diag);
-		if (code == LTH_OK)
-			code = add(build, kind, data, size);
+		code = native == LTH_NUM_EMITS ? add_texts(build, kind) : add_native(build, kind, native, &linking.input);
 	}
 	/* the picture that a result's timeline.svg is */
 	if (code == LTH_OK && first && build->program->num_orientations && !lth_variant_wants(build, "timeline"))

@@ -1,13 +1,16 @@
 /* Attaching the constants to what the linker made. The linker saw a stand-in for them, which is alone in its segment, the
  * last one, so that the segment can grow. Here the bytes follow the file's end, on a page of their own, and segment and
- * section are told where they are. So 100 MB of weights cost one copy and no time in the linker. See elf_write.h. */
+ * section are told where they are. So 100 MB of weights are written once and take no time in the linker. See elf_write.h. */
 #include "compiler/emit/elf_write.h"
 
-#include "runtime/base/arena.h"
+#include "runtime/base/io.h"
 
 #include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static enum lth_code refuse(const char *what, struct lth_diag *diag)
 {
@@ -101,32 +104,55 @@ void lth_place_constants(const struct lth_emit_input *input, void *zeroed)
 			       input->constants[k].size);
 }
 
-enum lth_code lth_attach_constants(const void *linked, size_t linked_size, const struct lth_emit_input *input,
-				   void **out_data, size_t *out_size, struct lth_diag *diag)
+static bool write_at(int fd, const void *data, size_t size, uint64_t offset)
 {
-	size_t constants_size = input->constants_size;
+	return lseek(fd, (off_t)offset, SEEK_SET) >= 0 && lth_write_full(fd, data, size);
+}
+
+/* The patched head of the file, then the constants from `at` on; what lies between is a hole. */
+static bool write_back(int fd, const void *linked, size_t linked_size, const struct lth_emit_input *input, size_t at)
+{
+	bool ok = write_at(fd, linked, linked_size, 0) && ftruncate(fd, (off_t)(at + input->constants_size)) == 0;
+	for (uint32_t k = 0; k < input->num_constants && ok; k++)
+		ok = write_at(fd, input->constants[k].data, input->constants[k].size, at + input->constants[k].offset);
+	sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE); /* a hint: whoever makes it durable waits the less */
+	return ok;
+}
+
+static enum lth_code attach(const char *path, unsigned char *linked, size_t size, const struct lth_emit_input *input,
+			    struct lth_diag *diag)
+{
 	Elf64_Ehdr elf;
-	if (!read_header(linked, linked_size, &elf))
+	size_t at = (size + LTH_PAGE - 1) & ~(size_t)(LTH_PAGE - 1);
+	if (!read_header(linked, size, &elf))
 		return refuse("an ELF file", diag);
-	size_t at = (linked_size + LTH_PAGE - 1) & ~(size_t)(LTH_PAGE - 1);
-	if (constants_size == 0)
-		at = linked_size;
-	if (constants_size > SIZE_MAX - at)
-		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "executable", NULL, NULL, "%zu bytes of constants", constants_size);
-	unsigned char *file = lth_calloc_large(at + constants_size);
-	if (!file)
-		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "executable", NULL, NULL, "no memory for %zu bytes",
-				     at + constants_size);
-	memcpy(file, linked, linked_size);
-	if (constants_size) {
-		uint32_t index = find_section(file, linked_size, &elf);
-		if (index == 0 || !patch(file, &elf, index, at, constants_size)) {
-			free(file);
-			return refuse("a segment of its own for the constants", diag);
-		}
-		lth_place_constants(input, file + at);
-	}
-	*out_data = file;
-	*out_size = at + constants_size;
-	return LTH_OK;
+	uint32_t index = find_section(linked, size, &elf);
+	if (index == 0 || !patch(linked, &elf, index, at, input->constants_size))
+		return refuse("a segment of its own for the constants", diag);
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	bool ok = fd >= 0 && write_back(fd, linked, size, input, at);
+	int error = errno;
+	if (fd >= 0)
+		close(fd);
+	if (ok)
+		return LTH_OK;
+	enum lth_code code = error == ENOSPC  ? LTH_DISK_FULL
+			     : error == EFBIG ? LTH_LIMIT_EXCEEDED
+					      : LTH_IO_ERROR;
+	return lth_diag_fail(diag, code, "executable", NULL, NULL, "%zu bytes of constants: %s", input->constants_size,
+			     strerror(error));
+}
+
+enum lth_code lth_attach_constants(const char *path, const struct lth_emit_input *input, struct lth_diag *diag)
+{
+	char *linked;
+	size_t size;
+	if (!input->constants_size)
+		return LTH_OK;
+	enum lth_code code = lth_read_file(path, 0, &linked, &size, diag);
+	if (code != LTH_OK)
+		return code;
+	code = attach(path, (unsigned char *)linked, size, input, diag);
+	free(linked);
+	return code;
 }

@@ -21,10 +21,8 @@ struct lth_blob_options {
 void lth_blob_write(const struct lth_emit_input *input, struct lth_blob_options options, struct lth_buf *head,
 		    struct lth_buf *tail);
 
-/* Attaches the constants to a linked file: returns it whole, malloc'ed. `linked` is trusted output of the linker, yet
- * checked. attach.c */
-LTH_MUST_CHECK enum lth_code lth_attach_constants(const void *linked, size_t linked_size,
-						  const struct lth_emit_input *input, void **out_data, size_t *out_size,
+/* Attaches the constants to a linked file, in place. It is trusted output of the linker, yet checked. attach.c */
+LTH_MUST_CHECK enum lth_code lth_attach_constants(const char *path, const struct lth_emit_input *input,
 						  struct lth_diag *diag);
 /* Copies the pieces to where they belong in zeroed memory. attach.c */
 void lth_place_constants(const struct lth_emit_input *input, void *zeroed);

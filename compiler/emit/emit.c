@@ -5,6 +5,7 @@
 #include "runtime/base/io.h"
 #include "runtime/base/place.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -243,27 +244,6 @@ static enum lth_code link_all(struct job *job)
 	return lth_link_run(job->input->work_dir, job->arguments.list, job->diag);
 }
 
-static enum lth_code finish(struct job *job, void **out_data, size_t *out_size)
-{
-	const struct lth_emit_input *input = job->input;
-	char *linked;
-	size_t size;
-	enum lth_code code = lth_read_file(path_of(job, FILE_OUT), 0, &linked, &size, job->diag);
-	if (code != LTH_OK)
-		return code;
-	if (job->kind == LTH_EMIT_OBJECT) {
-		*out_data = linked;
-		*out_size = size;
-		return LTH_OK;
-	}
-	if (job->kind == LTH_EMIT_ARCHIVE)
-		code = lth_archive_write("model.o", "lathe_query", linked, size, out_data, out_size, job->diag);
-	else
-		code = lth_attach_constants(linked, size, input, out_data, out_size, job->diag);
-	free(linked);
-	return code;
-}
-
 static void remove_files(const struct job *job)
 {
 	for (uint32_t k = 0; k < job->input->num_objects; k++)
@@ -273,33 +253,83 @@ static void remove_files(const struct job *job)
 	unlink(path_of(job, FILE_OUT));
 }
 
+/* Links; the file is at FILE_OUT then, until end_job. */
+static enum lth_code run_job(struct job *job)
+{
+	enum lth_code code = set_paths(job);
+	if (code == LTH_OK)
+		code = write_kernels(job);
+	if (code == LTH_OK)
+		code = write_blob(job);
+	if (code == LTH_OK)
+		code = write_script(job);
+	if (code == LTH_OK)
+		code = link_all(job);
+	if (code == LTH_OK && !is_relocatable(job->kind))
+		code = lth_attach_constants(path_of(job, FILE_OUT), job->input, job->diag);
+	return code;
+}
+
+static enum lth_code begin_job(struct job *job)
+{
+	uint32_t num_paths = job->input->num_objects + NUM_FIXED_FILES;
+	job->paths = calloc(num_paths, sizeof(*job->paths));
+	job->arguments.capacity = num_paths + 48;
+	job->arguments.list = calloc(job->arguments.capacity, sizeof(*job->arguments.list));
+	if (job->paths && job->arguments.list)
+		return LTH_OK;
+	return lth_diag_fail(job->diag, LTH_OUT_OF_MEMORY, "executable", NULL, NULL,
+			     "no memory for the linker's arguments");
+}
+
+static void end_job(struct job *job)
+{
+	if (job->paths)
+		remove_files(job);
+	free(job->paths);
+	free(job->arguments.list);
+}
+
+static enum lth_code read_result(struct job *job, void **out_data, size_t *out_size)
+{
+	char *linked;
+	size_t size;
+	enum lth_code code = lth_read_file(path_of(job, FILE_OUT), 0, &linked, &size, job->diag);
+	if (code != LTH_OK)
+		return code;
+	if (job->kind != LTH_EMIT_ARCHIVE) {
+		*out_data = linked;
+		*out_size = size;
+		return LTH_OK;
+	}
+	code = lth_archive_write("model.o", "lathe_query", linked, size, out_data, out_size, job->diag);
+	free(linked);
+	return code;
+}
+
 enum lth_code lth_emit_artifact(enum lth_emit_kind kind, const struct lth_emit_input *input, void **out_data,
 				size_t *out_size, struct lth_diag *diag)
 {
-	uint32_t num_paths = input->num_objects + NUM_FIXED_FILES;
 	struct job job = {.kind = kind, .input = input, .diag = diag};
-	job.paths = calloc(num_paths, sizeof(*job.paths));
-	job.arguments.capacity = num_paths + 48;
-	job.arguments.list = calloc(job.arguments.capacity, sizeof(*job.arguments.list));
-	enum lth_code code = LTH_OK;
-	if (!job.paths || !job.arguments.list)
-		code = lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "executable", NULL, NULL, "no memory for the linker's arguments");
-	bool started = code == LTH_OK;
+	enum lth_code code = begin_job(&job);
 	if (code == LTH_OK)
-		code = set_paths(&job);
+		code = run_job(&job);
 	if (code == LTH_OK)
-		code = write_kernels(&job);
+		code = read_result(&job, out_data, out_size);
+	end_job(&job);
+	return code;
+}
+
+enum lth_code lth_emit_file(enum lth_emit_kind kind, const struct lth_emit_input *input, const char *path,
+			    struct lth_diag *diag)
+{
+	struct job job = {.kind = kind, .input = input, .diag = diag};
+	assert(kind != LTH_EMIT_ARCHIVE); /* made in memory */
+	enum lth_code code = begin_job(&job);
 	if (code == LTH_OK)
-		code = write_blob(&job);
-	if (code == LTH_OK)
-		code = write_script(&job);
-	if (code == LTH_OK)
-		code = link_all(&job);
-	if (code == LTH_OK)
-		code = finish(&job, out_data, out_size);
-	if (started)
-		remove_files(&job);
-	free(job.paths);
-	free(job.arguments.list);
+		code = run_job(&job);
+	if (code == LTH_OK && rename(path_of(&job, FILE_OUT), path) != 0)
+		code = lth_diag_fail(diag, LTH_IO_ERROR, path, NULL, NULL, "%s", strerror(errno));
+	end_job(&job);
 	return code;
 }

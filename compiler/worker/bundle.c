@@ -37,6 +37,17 @@ static enum lth_code write_row(int fd, json_t *rows, const char *key, const char
 	return write_part(fd, data, size, offset, diag);
 }
 
+/* An artifact that is a file of the work folder already stays there for the daemon to take. */
+static enum lth_code name_file(json_t *rows, size_t place, const struct lth_artifact *artifact, struct lth_diag *diag)
+{
+	json_t *row = json_pack("{s:s, s:I, s:I}", "kind", artifact->kind, "file", (json_int_t)place, "bytes",
+				(json_int_t)artifact->size);
+	if (!row || json_array_append_new(rows, row) != 0)
+		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "result bundle", NULL, NULL, "index of %s",
+				     artifact->kind);
+	return LTH_OK;
+}
+
 static enum lth_code write_json(int fd, const json_t *value, uint64_t *offset, uint64_t *out_bytes,
 				struct lth_diag *diag)
 {
@@ -59,7 +70,10 @@ enum lth_code lth_worker_bundle(int fd, const struct lth_compile_result *result,
 	enum lth_code code = write_json(fd, result->document, &offset, &document_bytes, diag);
 	for (size_t i = 0; code == LTH_OK && i < result->num_artifacts; i++) {
 		const struct lth_artifact *artifact = &result->artifacts[i];
-		code = write_row(fd, artifacts, "kind", artifact->kind, artifact->data, artifact->size, false, &offset,
+		if (artifact->path)
+			code = name_file(artifacts, i, artifact, diag);
+		else
+			code = write_row(fd, artifacts, "kind", artifact->kind, artifact->data, artifact->size, false, &offset,
 				 diag);
 	}
 	for (size_t i = 0; code == LTH_OK && i < result->num_new_kernels; i++) {

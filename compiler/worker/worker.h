@@ -14,7 +14,8 @@
  * the job's deadline; the payload is the model or the plan's body. What the daemon has not hashed since its start, the
  * worker hashes before it uses it. The bundle holds the document, the artifacts
  * and the new kernels one after another and ends with its index: {"document":{offset,bytes},
- * "artifacts":[{kind,offset,bytes}],"kernels":[{name,offset,bytes,digest}]}.
+ * "artifacts":[{kind,offset,bytes}],"kernels":[{name,offset,bytes,digest}]}. An artifact with "file":N in place of an
+ * offset is the file artifact-N of work_dir, which the worker has closed.
  * A document with "cacheable": false is delivered and stored, but no later request is answered with it.
  * Thread rule: one worker a process; the loop runs on the main thread. */
 #ifndef LTH_WORKER_H

@@ -28,6 +28,12 @@ check_PROGRAMS += %D%/test_daemon
 %C%_test_daemon_LDADD = daemon/libdaemon.a runtime/base/libsha256.a runtime/base/libbase.a \
 	$(CHECK_LIBS) $(JANSSON_LIBS) $(CRYPTO_LIBS) -lm
 TESTS += %D%/test_daemon
+check_PROGRAMS += %D%/test_store
+%C%_test_store_SOURCES = %D%/test_store.c
+%C%_test_store_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(JANSSON_CFLAGS)
+%C%_test_store_LDADD = daemon/libdaemon.a runtime/base/libsha256.a runtime/base/libbase.a \
+	$(CHECK_LIBS) $(JANSSON_LIBS) $(CRYPTO_LIBS) -lm
+TESTS += %D%/test_store
 check_PROGRAMS += %D%/test_child
 %C%_test_child_SOURCES = %D%/test_child.c
 %C%_test_child_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(JANSSON_CFLAGS)
