@@ -333,10 +333,20 @@ static void reset(struct exchange *x)
 static int unreachable(const struct exchange *x, CURLcode result, struct lathe_problem *problem)
 {
 	struct lth_diag diag = {0};
+	long error = 0;
+	const char *found = x->error[0] ? x->error : curl_easy_strerror(result);
 	bool refused = result == CURLE_COULDNT_CONNECT || result == CURLE_COULDNT_RESOLVE_HOST;
+	if (result == CURLE_UNSUPPORTED_PROTOCOL || result == CURLE_URL_MALFORMAT) {
+		lth_diag_fail(&diag, LTH_INVALID_OPTION, "server", "http://HOST:PORT, https://HOST:PORT or unix:PATH",
+			      NULL, "'%s'", x->client->server);
+		return lathe_problem_set(problem, &diag, 0);
+	}
+	curl_easy_getinfo(x->client->curl, CURLINFO_OS_ERRNO, &error);
+	if (x->client->socket && refused && error) /* libcurl speaks of a host and a port there */
+		found = strerror((int)error);
 	lth_diag_fail(&diag, LTH_UNREACHABLE, x->client->server, NULL,
 		      refused ? "start lathed, name its address with --server or LATHE_SERVER, or use --local" : NULL,
-		      "%s", x->error[0] ? x->error : curl_easy_strerror(result));
+		      "%s", found);
 	return lathe_problem_set(problem, &diag, 0);
 }
 

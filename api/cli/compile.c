@@ -1,8 +1,10 @@
 /* lathe compile: a model to artifacts, with a summary of what it cost. */
 #include "api/cli/cli.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Kinds by suffix; what has another suffix, or none, is a program. */
 static const struct {
@@ -181,6 +183,23 @@ static enum lth_code finish(struct lth_cli *cli, const json_t *result, const cha
 	return write_artifacts(cli, result, json || to_stdout);
 }
 
+/* Asked before a compile that may take minutes. */
+static enum lth_code check_output(struct lth_cli *cli, const char *output)
+{
+	char folder[4096];
+	if (!output || strcmp(output, "-") == 0)
+		return LTH_OK;
+	snprintf(folder, sizeof(folder), "%s", output);
+	char *slash = strrchr(folder, '/');
+	if (slash)
+		slash[slash == folder] = 0;
+	if (access(slash ? folder : ".", W_OK) == 0)
+		return LTH_OK;
+	return lth_diag_fail(&cli->diag, errno == ENOENT ? LTH_NOT_FOUND : LTH_IO_ERROR, output,
+			     "a file in a folder that can be written", NULL, "%s: %s", slash ? folder : ".",
+			     strerror(errno));
+}
+
 enum lth_code lth_cli_compile(struct lth_cli *cli)
 {
 	struct lth_cli_model model;
@@ -189,7 +208,9 @@ enum lth_code lth_cli_compile(struct lth_cli *cli)
 	const char *output = lth_cli_value(cli, LTH_CLI_OUTPUT);
 	if (output && !lth_cli_has(cli, LTH_CLI_ARTIFACT))
 		lth_cli_query_add(&query, "artifact", kind_by_suffix(output));
-	enum lth_code code = lth_cli_query(cli, &query);
+	enum lth_code code = check_output(cli, output);
+	if (code == LTH_OK)
+		code = lth_cli_query(cli, &query);
 	if (code == LTH_OK)
 		code = lth_cli_model_read(cli, cli->arguments[0], &model);
 	if (code == LTH_OK) {

@@ -57,12 +57,30 @@ static enum lth_code fit(struct lth_cli *cli, const struct lth_exe *exe)
 	return LTH_OK;
 }
 
-static enum lth_code print_row(struct lth_cli *cli, const struct lth_exe *exe)
+/* Dimensions and memory as an object, one row of the table. */
+static json_t *row_json(const struct lth_exe *exe, const struct lathe_memory *m)
+{
+	json_t *dims = json_object();
+	for (uint32_t i = 0; i < exe->description->num_symbols; i++)
+		if (!exe->description->symbols[i].from_data)
+			json_object_set_new(dims, exe->description->symbols[i].name,
+					    json_integer((json_int_t)exe->symbols[i]));
+	return json_pack("{s:o, s:I, s:I, s:I, s:I, s:I}", "dims", dims, "arena_bytes", (json_int_t)m->arena_bytes,
+			 "live_bound_bytes", (json_int_t)m->live_bound_bytes, "naive_bytes", (json_int_t)m->naive_bytes,
+			 "io_bytes", (json_int_t)m->io_bytes, "constants_bytes", (json_int_t)m->constants_bytes);
+}
+
+/* Onto the list, or printed as CSV where that is NULL. */
+static enum lth_code add_row(struct lth_cli *cli, const struct lth_exe *exe, json_t *list)
 {
 	struct lathe_memory m;
 	struct lathe_error error;
 	if (exe->api->memory(exe->executable, exe->symbols, &m, &error) != 0)
 		return lth_exe_error(&cli->diag, &error);
+	if (list) {
+		json_array_append_new(list, row_json(exe, &m));
+		return LTH_OK;
+	}
 	for (uint32_t i = 0; i < exe->description->num_symbols; i++)
 		if (!exe->description->symbols[i].from_data)
 			printf("%lld,", (long long)exe->symbols[i]);
@@ -110,14 +128,18 @@ static enum lth_code table(struct lth_cli *cli, const struct lth_exe *exe)
 		return lth_diag_fail(&cli->diag, LTH_INVALID_OPTION, "--table", "SYMBOL=FROM:TO[:STEP]", NULL, "'%s'",
 				     text);
 	enum lth_code code = find_symbol(cli, exe, "--table", text, length, &symbol);
-	if (code == LTH_OK)
+	json_t *list = lth_cli_has(cli, LTH_CLI_JSON) ? json_array() : NULL;
+	if (code == LTH_OK && !list)
 		print_columns(exe);
 	while (code == LTH_OK && range[0] <= range[1]) {
 		exe->symbols[symbol] = range[0];
-		code = print_row(cli, exe);
+		code = add_row(cli, exe, list);
 		if (!lth_add_i64(range[0], range[2], &range[0]))
 			break;
 	}
+	if (code == LTH_OK && list)
+		lth_cli_print_json(list);
+	json_decref(list);
 	return code;
 }
 
@@ -253,9 +275,15 @@ enum lth_code lth_cli_memory(struct lth_cli *cli)
 		code = fit(cli, &exe);
 	} else if (code == LTH_OK && lth_cli_has(cli, LTH_CLI_TABLE)) {
 		code = table(cli, &exe);
+	} else if (code == LTH_OK && lth_cli_has(cli, LTH_CLI_JSON)) {
+		json_t *list = json_array();
+		code = add_row(cli, &exe, list);
+		if (code == LTH_OK)
+			lth_cli_print_json(json_array_get(list, 0));
+		json_decref(list);
 	} else if (code == LTH_OK) {
 		print_columns(&exe);
-		code = print_row(cli, &exe);
+		code = add_row(cli, &exe, NULL);
 	}
 	lth_exe_close(&exe);
 	return code;

@@ -120,6 +120,10 @@ static enum lth_code take_option(struct lth_cli *cli, int argc, char **argv, int
 
 static enum lth_code take_command(struct lth_cli *cli, const char *word)
 {
+	if (strcmp(word, "help") == 0) { /* `lathe help compile`, as other programs have it */
+		cli->given[cli->num_given++] = (struct lth_cli_given){LTH_CLI_HELP, NULL};
+		return LTH_OK;
+	}
 	for (int i = 0; i < LTH_NUM_CLI_COMMANDS; i++)
 		if (strcmp(lth_cli_commands[i].word, word) == 0) {
 			cli->command = &lth_cli_commands[i];
@@ -166,7 +170,8 @@ enum lth_code lth_cli_parse(struct lth_cli *cli, int argc, char **argv)
 			cli->arguments[cli->num_arguments++] = argv[i];
 		} else {
 			code = take_command(cli, argv[i]);
-			if (code == LTH_OK && cli->command->function == lth_cli_run) {
+			bool runs = code == LTH_OK && cli->command && cli->command->function == lth_cli_run;
+			if (runs && !lth_cli_has(cli, LTH_CLI_HELP)) {
 				cli->rest = argv + i;
 				cli->num_rest = argc - i;
 				return LTH_OK;

@@ -8,6 +8,7 @@
 static enum lth_code put_blobs(struct lth_cli *cli)
 {
 	enum lth_code code = LTH_OK;
+	json_t *list = lth_cli_has(cli, LTH_CLI_JSON) ? json_array() : NULL;
 	for (size_t i = 1; i < cli->num_arguments && code == LTH_OK; i++) {
 		char *bytes, digest[LATHE_DIGEST_TEXT];
 		size_t size;
@@ -19,9 +20,15 @@ static enum lth_code put_blobs(struct lth_cli *cli)
 			code = lth_cli_problem(cli, &problem);
 		free(bytes);
 		lth_cli_clear_progress(cli);
-		if (code == LTH_OK)
+		if (code == LTH_OK && list)
+			json_array_append_new(list, json_pack("{s:s, s:s, s:I}", "file", cli->arguments[i], "digest", digest,
+							      "bytes", (json_int_t)size));
+		else if (code == LTH_OK)
 			printf("%s  %s\n", digest, cli->arguments[i]);
 	}
+	if (code == LTH_OK && list)
+		lth_cli_print_json(list);
+	json_decref(list);
 	return code;
 }
 

@@ -34,6 +34,19 @@ static enum lth_code get_text(struct lth_cli *cli, const char *path, struct lath
 	return lathe_client_call(cli->client, &call, out_reply, &problem) ? lth_cli_problem(cli, &problem) : LTH_OK;
 }
 
+/* All samples without labels, by name. */
+static json_t *samples_json(const char *metrics)
+{
+	json_t *out = json_object();
+	for (const char *line = metrics; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+		char name[128];
+		double value;
+		if (sscanf(line, "lathe_%127[a-z_] %lf", name, &value) == 2)
+			json_object_set_new(out, name, json_real(value));
+	}
+	return out;
+}
+
 struct picture {
 	double jobs_done, hits, misses; /* of the last one, for rates */
 	bool has_last;
@@ -82,7 +95,14 @@ static enum lth_code draw(struct lth_cli *cli, double seconds, bool again, struc
 	if (code != LTH_OK)
 		return code;
 	code = lth_cli_get(cli, path, &document);
-	if (code == LTH_OK) {
+	if (code == LTH_OK && lth_cli_has(cli, LTH_CLI_JSON)) { /* a line a picture */
+		json_t *line = json_pack("{s:s, s:o, s:o?}", "server", lathe_client_server(cli->client), "metrics",
+					 samples_json(metrics.body ? metrics.body : ""), "jobs",
+					 json_incref(json_object_get(document, "jobs")));
+		json_dumpf(line, stdout, JSON_COMPACT | JSON_REAL_PRECISION(15));
+		putchar('\n');
+		json_decref(line);
+	} else if (code == LTH_OK) {
 		if (again)
 			fputs("\033[H\033[2J", stdout);
 		print_head(cli, metrics.body ? metrics.body : "", seconds, last);
@@ -90,6 +110,8 @@ static enum lth_code draw(struct lth_cli *cli, double seconds, bool again, struc
 		json_array_foreach(json_object_get(document, "jobs"), index, job)
 			lth_cli_job_row(&table, job);
 		lth_cli_table_print(&table, stdout);
+	}
+	if (code == LTH_OK) {
 		fflush(stdout);
 		json_decref(document);
 	}
@@ -102,7 +124,7 @@ enum lth_code lth_cli_top(struct lth_cli *cli)
 	double seconds = lth_cli_number(cli, LTH_CLI_INTERVAL, 1);
 	struct picture last = {0};
 	struct sigaction action = {.sa_handler = on_interrupt};
-	bool again = isatty(1) && !lth_cli_has(cli, LTH_CLI_ONCE);
+	bool again = isatty(1) && !lth_cli_has(cli, LTH_CLI_JSON) && !lth_cli_has(cli, LTH_CLI_ONCE);
 	if (seconds < 0.1)
 		seconds = 0.1;
 	struct timespec pause = {.tv_sec = (time_t)seconds,

@@ -46,8 +46,10 @@ bool lth_write_full(int fd, const void *data, size_t size)
 
 static enum lth_code io_error(struct lth_diag *diag, const char *path, const char *what)
 {
-	enum lth_code code = errno == ENOENT ? LTH_NOT_FOUND : errno == ENOSPC ? LTH_DISK_FULL : LTH_IO_ERROR;
-	return lth_diag_fail(diag, code, path, NULL, NULL, "%s: %s", what, strerror(errno));
+	if (errno == ENOENT || errno == ENOTDIR)
+		return lth_diag_fail(diag, LTH_NOT_FOUND, path, NULL, NULL, "no such file or folder");
+	return lth_diag_fail(diag, errno == ENOSPC ? LTH_DISK_FULL : LTH_IO_ERROR, path, NULL, NULL, "%s: %s", what,
+			     strerror(errno));
 }
 
 enum lth_code lth_read_file(const char *path, size_t limit, char **out_data, size_t *out_size, struct lth_diag *diag)
@@ -59,8 +61,8 @@ enum lth_code lth_read_file(const char *path, size_t limit, char **out_data, siz
 	char *data = NULL;
 	struct stat info;
 	if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
-		errno = errno ? errno : EINVAL;
-		code = lth_diag_fail(diag, LTH_IO_ERROR, path, "a regular file", NULL, "something else");
+		code = lth_diag_fail(diag, LTH_IO_ERROR, path, "a regular file", NULL, "%s",
+				     S_ISDIR(info.st_mode) ? "a folder" : "something else");
 		goto done;
 	}
 	size_t size = (size_t)info.st_size;
