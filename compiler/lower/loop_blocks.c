@@ -6,8 +6,8 @@
 static struct lth_loop_block *push_block(struct lth_loop_fn *fn, struct lth_loop_block block)
 {
 	struct lth_loop_builder *builder = fn->builder;
-	struct lth_loop_block *blocks = lth_arena_grow(fn->arena, builder->blocks, &builder->cap_blocks, builder->num_blocks + 1,
-					      sizeof(*blocks));
+	struct lth_loop_block *blocks = lth_arena_grow(fn->arena, builder->blocks, &builder->cap_blocks,
+						       builder->num_blocks + 1, sizeof(*blocks));
 	if (!blocks)
 		return NULL;
 	builder->blocks = blocks;
@@ -21,8 +21,8 @@ static struct lth_loop_block *top_block(struct lth_loop_fn *fn)
 	return fn->builder->num_blocks ? &fn->builder->blocks[fn->builder->num_blocks - 1] : NULL;
 }
 
-static void append_results(struct lth_loop_fn *fn, enum lth_loop_op op, lth_lv parent, const lth_lv *like, uint32_t count,
-			   lth_lv *out)
+static void append_results(struct lth_loop_fn *fn, enum lth_loop_op op, lth_lv parent, const lth_lv *like,
+			   uint32_t count, lth_lv *out)
 {
 	for (uint32_t k = 0; k < count; k++) {
 		const struct lth_loop_instr *x = lth_loop_get(fn, like[k]);
@@ -41,8 +41,8 @@ static bool runs_once(const struct lth_loop_fn *fn, lth_lv begin, lth_lv end, in
 	       (uint64_t)e->i - (uint64_t)b->i <= (uint64_t)step;
 }
 
-lth_lv lth_loop_for(struct lth_loop_fn *fn, lth_lv begin, lth_lv end, int64_t step, const lth_lv *initial, uint32_t count,
-		    lth_lv *out_phis)
+lth_lv lth_loop_for(struct lth_loop_fn *fn, lth_lv begin, lth_lv end, int64_t step, const lth_lv *initial,
+		    uint32_t count, lth_lv *out_phis)
 {
 	LTH_LOOP_REQUIRE(fn, step > 0);
 	LTH_LOOP_REQUIRE(fn, lth_loop_get(fn, begin)->dtype == LTH_DTYPE_I64 && lth_loop_get(fn, begin)->lanes == 1);
@@ -60,7 +60,8 @@ lth_lv lth_loop_for(struct lth_loop_fn *fn, lth_lv begin, lth_lv end, int64_t st
 	instr.list = initial;
 	instr.count = count;
 	lth_lv index = lth_loop_append(fn, &instr);
-	push_block(fn, (struct lth_loop_block){.opening = index, .op = LTH_LOOP_FOR, .count = count, .first = fn->num_instrs});
+	push_block(fn, (struct lth_loop_block){
+			       .opening = index, .op = LTH_LOOP_FOR, .count = count, .first = fn->num_instrs});
 	if (lth_arena_ok(fn->arena))
 		append_results(fn, LTH_LOOP_PHI, index, fn->instrs[index].list, count, out_phis);
 	else if (count)
@@ -98,7 +99,8 @@ void lth_loop_end_for(struct lth_loop_fn *fn, const lth_lv *next, uint32_t count
 
 void lth_loop_if(struct lth_loop_fn *fn, lth_lv condition)
 {
-	LTH_LOOP_REQUIRE(fn, lth_loop_get(fn, condition)->dtype == LTH_DTYPE_BOOL && lth_loop_get(fn, condition)->lanes == 1);
+	LTH_LOOP_REQUIRE(fn, lth_loop_get(fn, condition)->dtype == LTH_DTYPE_BOOL &&
+				     lth_loop_get(fn, condition)->lanes == 1);
 	struct lth_loop_instr instr = lth_loop_instr_of(LTH_LOOP_IF, LTH_NUM_DTYPES, 1);
 	instr.a = condition;
 	lth_lv opening = lth_loop_append(fn, &instr);
@@ -117,8 +119,11 @@ void lth_loop_else(struct lth_loop_fn *fn, const lth_lv *yields, uint32_t count)
 	instr.count = count;
 	lth_lv arm = lth_loop_append(fn, &instr);
 	lth_loop_pop_scope(fn, block->first);
-	*block = (struct lth_loop_block){.opening = block->opening, .op = LTH_LOOP_ELSE, .count = count,
-				.list = fn->instrs[arm].list, .first = fn->num_instrs};
+	*block = (struct lth_loop_block){.opening = block->opening,
+					 .op = LTH_LOOP_ELSE,
+					 .count = count,
+					 .list = fn->instrs[arm].list,
+					 .first = fn->num_instrs};
 }
 
 void lth_loop_end_if(struct lth_loop_fn *fn, const lth_lv *yields, uint32_t count, lth_lv *out_results)

@@ -74,7 +74,8 @@ lth_lv lth_loop_gather(struct lth_loop_fn *fn, lth_lv pointer, lth_lv index, enu
 	return lth_loop_append(fn, &instr);
 }
 
-void lth_loop_scatter(struct lth_loop_fn *fn, lth_lv pointer, lth_lv index, lth_lv value, enum lth_dtype memory, lth_lv mask)
+void lth_loop_scatter(struct lth_loop_fn *fn, lth_lv pointer, lth_lv index, lth_lv value, enum lth_dtype memory,
+		      lth_lv mask)
 {
 	const struct lth_loop_instr *x = lth_loop_get(fn, index);
 	LTH_LOOP_REQUIRE(fn, x->dtype == LTH_DTYPE_I64);

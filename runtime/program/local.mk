@@ -8,7 +8,9 @@ runtime_program_sources = \
 	%D%/program_eval.c \
 	%D%/program_expr_text.c \
 	%D%/program_lex.c %D%/program_lex.h \
-	%D%/program_parse.c \
+	%D%/program_parse.c %D%/program_parse.h \
+	%D%/program_parse_instr.c \
+	%D%/program_parse_words.c \
 	%D%/program_print.c %D%/program_text.h \
 	%D%/program_verify.c %D%/program_verify.h \
 	%D%/program_verify_flow.c \
