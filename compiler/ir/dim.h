@@ -78,6 +78,8 @@ enum lth_truth lth_dim_divides(struct lth_dims *dims, lth_dim divisor, lth_dim a
 /* The largest constant known to divide a (uses multiples of symbols); at least 1. */
 int64_t lth_dim_known_factor(const struct lth_dims *dims, lth_dim a);
 bool lth_dim_depends_on_data(const struct lth_dims *dims, lth_dim a);
+/* Sets marks[number] for each symbol that a depends on. */
+void lth_dim_mark_symbols(const struct lth_dims *dims, lth_dim a, bool *marks);
 /* a with every data symbol replaced by its bound (monotone or by interval); LTH_DIM_NONE where none exists. */
 lth_dim lth_dim_upper_bound(struct lth_dims *dims, lth_dim a);
 

@@ -107,6 +107,56 @@ bool lth_dim_memo_eval(const struct lth_dims *dims, struct lth_dim_memo *memo, l
 	return true;
 }
 
+static void mark_dim(const struct lth_dims *dims, struct lth_dim_memo *memo, lth_dim a, bool *marks);
+
+static void mark_real(const struct lth_dims *dims, struct lth_dim_memo *memo, lth_real id, bool *marks)
+{
+	const struct lth_real_node *real = &dims->reals[id];
+	if (memo->real_stamps[id] == memo->stamp || real->op == LTH_EXPR_RCONST)
+		return;
+	memo->real_stamps[id] = memo->stamp;
+	if (real->op == LTH_EXPR_TOREAL) {
+		mark_dim(dims, memo, real->a, marks);
+		return;
+	}
+	mark_real(dims, memo, real->a, marks);
+	if (real->b != LTH_NONE)
+		mark_real(dims, memo, real->b, marks);
+}
+
+static void mark_atom(const struct lth_dims *dims, struct lth_dim_memo *memo, uint32_t id, bool *marks)
+{
+	const struct lth_dim_atom *atom = &dims->atoms[id];
+	if (memo->atom_stamps[id] == memo->stamp)
+		return;
+	memo->atom_stamps[id] = memo->stamp;
+	if (atom->op == LTH_EXPR_SYMBOL) {
+		marks[atom->a] = true;
+	} else if (atom->op == LTH_EXPR_TOINT) {
+		mark_real(dims, memo, atom->a, marks);
+	} else {
+		mark_dim(dims, memo, atom->a, marks);
+		mark_dim(dims, memo, atom->b, marks);
+	}
+}
+
+static void mark_dim(const struct lth_dims *dims, struct lth_dim_memo *memo, lth_dim a, bool *marks)
+{
+	const struct lth_dim_node *node = &dims->nodes[a];
+	for (uint32_t i = 0; i < node->count; i++) {
+		const struct lth_dim_product *product = &dims->products[node->terms[i].product];
+		for (uint32_t k = 0; k < product->count; k++)
+			mark_atom(dims, memo, product->atoms[k], marks);
+	}
+}
+
+void lth_dim_mark_symbols(const struct lth_dims *dims, lth_dim a, bool *marks)
+{
+	struct lth_dim_memo *memo = a == LTH_DIM_NONE || lth_dim_is_const(dims, a, NULL) ? NULL : lth_dim_memo_begin(dims);
+	if (memo)
+		mark_dim(dims, memo, a, marks);
+}
+
 bool lth_dim_eval(const struct lth_dims *dims, lth_dim a, const int64_t *symbols, int64_t *out_value)
 {
 	if (a == LTH_DIM_NONE)

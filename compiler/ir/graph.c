@@ -288,6 +288,7 @@ void lth_graph_replace_uses(struct lth_graph *graph, lth_value_id from, lth_valu
 			replace_in(graph->nodes[i].inputs, graph->nodes[i].num_inputs, from, to);
 	for (uint32_t i = 0; i < graph->num_regions; i++)
 		replace_in(graph->regions[i].outputs, graph->regions[i].num_outputs, from, to);
+	lth_graph_rebind(graph, from, to);
 }
 
 void lth_graph_delete_node(struct lth_graph *graph, lth_node_id id)

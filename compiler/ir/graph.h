@@ -135,6 +135,13 @@ struct lth_guard {
 	const char *what; /* the rule in words */
 };
 
+/* Who binds a data symbol that stands for an element: the value must be in memory when the symbol is needed. */
+struct lth_binding {
+	uint32_t symbol;  /* its number */
+	lth_value_id value;
+	uint32_t element; /* row-major */
+};
+
 struct lth_graph {
 	struct lth_arena *arena;
 	struct lth_dims *dims;
@@ -144,8 +151,9 @@ struct lth_graph {
 	struct lth_node *nodes;
 	struct lth_region *regions; /* regions[0] is the main one: its inputs and outputs are the model's */
 	struct lth_guard *guards;
-	uint32_t num_values, num_nodes, num_regions, num_guards;
-	uint32_t cap_values, cap_nodes, cap_regions, cap_guards;
+	struct lth_binding *bindings;
+	uint32_t num_values, num_nodes, num_regions, num_guards, num_bindings;
+	uint32_t cap_values, cap_nodes, cap_regions, cap_guards, cap_bindings;
 	uint32_t num_groups;
 	uint32_t tentative; /* loops around whose shapes have not settled: sizes from data get no bound yet */
 	struct lth_graph_names *names; /* name tables of the building functions */
@@ -181,7 +189,7 @@ void lth_graph_guard(struct lth_graph *graph, const struct lth_guard *guard);
 void lth_graph_move_guards(struct lth_graph *graph, lth_region_id from, lth_region_id to);
 /* Where the least values leave the model without a shape, moves the hints that say no more than them. After inference. */
 void lth_graph_settle_hints(struct lth_graph *graph);
-/* Every use of `from`, in all regions and outputs, reads `to` instead. O(uses of all nodes). */
+/* Every use of `from`, in all regions and outputs, reads `to` instead, and symbols are bound by it. O(uses of all nodes). */
 void lth_graph_replace_uses(struct lth_graph *graph, lth_value_id from, lth_value_id to);
 /* Marks a node deleted, with its outputs and all that its regions hold; takes it from its region at the next
  * lth_graph_compact. */
@@ -212,12 +220,14 @@ bool lth_value_const_ints(struct lth_graph *graph, lth_value_id value, const int
 /* The elements of a constant floating-point or integer value as double; false if not constant. */
 bool lth_value_const_floats(struct lth_graph *graph, lth_value_id value, const double **out, uint32_t *out_count);
 
-/* The number of the data symbol that element `index` of the value binds in the course of a run, or LTH_NONE: such a
- * value's contents are symbols named after it ("NAME[index]"), and it must be in memory when they are needed. */
-uint32_t lth_value_bound_symbol(const struct lth_graph *graph, lth_value_id value, uint32_t index);
+/* The data symbol that stands for an element of the value in the course of the run; `min` is its least value. The same
+ * one when asked again. LTH_DIM_NONE when the arena is exhausted. */
+lth_dim lth_graph_element(struct lth_graph *graph, lth_value_id value, uint32_t element, int64_t min);
+/* What bound symbols by `from` binds them by `to`, which holds the same elements. */
+void lth_graph_rebind(struct lth_graph *graph, lth_value_id from, lth_value_id to);
 /* True when lowering knows all elements without data of the run: no load, no dependence on who computes them. */
 bool lth_contents_suffice(const struct lth_graph *graph, lth_value_id value);
-bool lth_value_binds(const struct lth_graph *graph, lth_value_id value); /* any element */
+bool lth_value_binds(const struct lth_graph *graph, lth_value_id value); /* a symbol, by any element */
 
 LTH_MUST_CHECK enum lth_code lth_graph_verify(const struct lth_graph *graph, struct lth_diag *diag);
 void lth_type_print(const struct lth_graph *graph, const struct lth_type *type, struct lth_buf *out);

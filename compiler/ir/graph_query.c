@@ -70,24 +70,6 @@ lth_value_id lth_node_input(const struct lth_node *node, uint32_t index)
 	return index < node->num_inputs ? node->inputs[index] : LTH_NONE;
 }
 
-uint32_t lth_value_bound_symbol(const struct lth_graph *graph, lth_value_id id, uint32_t index)
-{
-	const struct lth_value *value = &graph->values[id];
-	char name[512];
-	if (!value->contents || !value->contents->dims || index >= value->contents->count)
-		return LTH_NONE;
-	lth_dim dim = value->contents->dims[index];
-	if (dim == LTH_DIM_NONE || !lth_dim_depends_on_data(graph->dims, dim))
-		return LTH_NONE;
-	snprintf(name, sizeof(name), "%s[%u]", value->name, index);
-	if (lth_dim_find_symbol(graph->dims, name) != dim)
-		return LTH_NONE;
-	for (uint32_t i = 0; i < lth_dims_num_symbols(graph->dims); i++)
-		if (lth_dims_symbol_dim(graph->dims, i) == dim)
-			return lth_dims_symbol(graph->dims, i)->from_data ? i : LTH_NONE;
-	return LTH_NONE;
-}
-
 bool lth_contents_suffice(const struct lth_graph *graph, lth_value_id id)
 {
 	const struct lth_contents *contents = graph->values[id].contents;
@@ -99,13 +81,4 @@ bool lth_contents_suffice(const struct lth_graph *graph, lth_value_id id)
 		    (!counter && lth_dim_depends_on_data(graph->dims, contents->dims[i])))
 			return false;
 	return true;
-}
-
-bool lth_value_binds(const struct lth_graph *graph, lth_value_id id)
-{
-	const struct lth_contents *contents = graph->values[id].contents;
-	for (uint32_t i = 0; contents && i < contents->count; i++)
-		if (lth_value_bound_symbol(graph, id, i) != LTH_NONE)
-			return true;
-	return false;
 }

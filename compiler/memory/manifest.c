@@ -320,6 +320,10 @@ enum lth_code lth_manifest_alloc(const struct lth_manifest *input, struct lth_ar
 				  lth_build_tensor(&builder, main->inputs[i]), port_type(&builder, main->inputs[i]));
 	for (uint32_t i = 0; i < main->num_inputs; i++)
 		lth_build_binds(&builder, main->inputs[i]);
+	for (uint32_t i = 0; i < graph->num_bindings; i++)
+		if (graph->values[graph->bindings[i].value].def == LTH_DEF_CONSTANT &&
+		    !builder.bound[builder.symbol_map[graph->bindings[i].symbol]])
+			lth_build_binds(&builder, graph->bindings[i].value);
 	code = lth_build_region(&builder, 0);
 	if (code != LTH_OK)
 		return code;

@@ -6,16 +6,12 @@
 
 #include <string.h>
 
-/* Whether a symbol is an element of one of the node's results, "VALUE[i]": that value binds it (lth_build_binds). */
-static bool is_element(const struct lth_graph *graph, uint32_t number, const struct lth_node *node)
+/* Whether a symbol is an element of a value: that value binds it (lth_build_binds). */
+static bool is_element(const struct lth_graph *graph, uint32_t number)
 {
-	for (uint32_t k = 0; k < node->num_outputs; k++) {
-		lth_value_id value = node->outputs[k];
-		const struct lth_contents *contents = value == LTH_NONE ? NULL : graph->values[value].contents;
-		for (uint32_t i = 0; contents && i < contents->count; i++)
-			if (lth_value_bound_symbol(graph, value, i) == number)
-				return true;
-	}
+	for (uint32_t i = 0; i < graph->num_bindings; i++)
+		if (graph->bindings[i].symbol == number)
+			return true;
 	return false;
 }
 
@@ -26,7 +22,7 @@ static bool binds(const struct lth_graph *graph, uint32_t number, const struct l
 	size_t length = strlen(node->name);
 	return symbol->from_data && symbol->node && strcmp(symbol->node, node->name) == 0 &&
 	       strncmp(symbol->name, node->name, length) == 0 && symbol->name[length] == '.' &&
-	       !is_element(graph, number, node);
+	       !is_element(graph, number);
 }
 
 static void emit_bind(struct lth_builder *builder, uint32_t symbol, uint32_t tensor, int64_t place, const char *node)
@@ -45,12 +41,12 @@ static void emit_bind(struct lth_builder *builder, uint32_t symbol, uint32_t ten
 
 void lth_build_binds(struct lth_builder *builder, lth_value_id value)
 {
-	const struct lth_contents *contents = builder->graph->values[value].contents;
-	for (uint32_t i = 0; contents && i < contents->count; i++) {
-		uint32_t number = lth_value_bound_symbol(builder->graph, value, i);
-		if (number != LTH_NONE)
-			emit_bind(builder, builder->symbol_map[number], lth_build_tensor(builder, value), i,
-				  builder->graph->values[value].name);
+	const struct lth_graph *graph = builder->graph;
+	for (uint32_t i = 0; i < graph->num_bindings; i++) {
+		const struct lth_binding *binding = &graph->bindings[i];
+		if (binding->value == value)
+			emit_bind(builder, builder->symbol_map[binding->symbol], lth_build_tensor(builder, value),
+				  binding->element, graph->values[value].name);
 	}
 }
 

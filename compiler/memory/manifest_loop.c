@@ -370,6 +370,9 @@ static enum lth_code build_turns(struct loop *loop)
 	lth_program_instr(program, &head);
 	lth_build_bound(builder, loop->turn_symbol);
 	uint32_t body_start = program->num_instrs;
+	const struct lth_region *body = &builder->graph->regions[loop->body];
+	for (uint32_t i = 0; i < body->num_inputs; i++)
+		lth_build_binds(builder, body->inputs[i]);
 	enum lth_code code = lth_build_region(builder, loop->body);
 	if (code != LTH_OK)
 		return code;

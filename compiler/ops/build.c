@@ -174,6 +174,7 @@ void lth_build_output(struct lth_infer *infer, uint32_t output, lth_value_id val
 			if (graph->nodes[id].inputs[i] == value)
 				graph->nodes[id].inputs[i] = out;
 	graph->nodes[infer->id].outputs[output] = LTH_NONE;
+	lth_graph_rebind(graph, value, out);
 }
 
 enum lth_code lth_build_expand(struct lth_infer *infer, lth_infer_fn expand)

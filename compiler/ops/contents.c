@@ -94,24 +94,6 @@ const lth_real *lth_infer_reals(struct lth_infer *infer, uint32_t input, uint32_
 	return contents->reals;
 }
 
-/* Element `index` of a value, known when the program has run so far. A value whose contents are bare data symbols named
- * after it is what binds them. */
-static lth_dim element_symbol(struct lth_graph *graph, lth_value_id id, uint32_t index, int64_t min)
-{
-	const struct lth_value *value = &graph->values[id];
-	const char *node = value->def == LTH_DEF_NODE ? graph->nodes[value->def_id].name : value->name;
-	return lth_dim_symbol(graph->dims, &(struct lth_dim_symbol){
-						   .name = lth_arena_printf(graph->arena, "%s[%u]", value->name, index),
-						   .min = min,
-						   .max = INT64_MAX,
-						   .multiple = 1,
-						   .hint = min > 1 ? min : 1,
-						   .from_data = true,
-						   .node = node,
-						   .bound = LTH_DIM_NONE,
-					   });
-}
-
 enum lth_code lth_infer_need_ints(struct lth_infer *infer, uint32_t input, int64_t min, const lth_dim **out,
 				  uint32_t *out_count)
 {
@@ -130,7 +112,7 @@ enum lth_code lth_infer_need_ints(struct lth_infer *infer, uint32_t input, int64
 					     lth_infer_input_text(infer, input), lth_infer_shape_text(infer, type));
 	lth_dim list[LTH_MAX_CONTENTS];
 	for (uint32_t i = 0; i < count; i++)
-		list[i] = element_symbol(graph, id, i, min);
+		list[i] = lth_graph_element(graph, id, i, min);
 	struct lth_contents *contents = new_ints(graph, list, count);
 	if (!contents)
 		return lth_infer_unsupported(infer, NULL, "the compile's memory is used up");

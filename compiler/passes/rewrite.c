@@ -79,7 +79,8 @@ static void count_uses(struct lth_rewrite *rewrite)
 static bool dead(const struct lth_rewrite *rewrite, const struct lth_node *node)
 {
 	for (uint32_t k = 0; k < node->num_outputs; k++)
-		if (node->outputs[k] != LTH_NONE && rewrite->uses[node->outputs[k]] > 0)
+		if (node->outputs[k] != LTH_NONE &&
+		    (rewrite->uses[node->outputs[k]] > 0 || lth_value_binds(rewrite->graph, node->outputs[k])))
 			return false;
 	return node->op->kind != LTH_OP_CONTROL;
 }
@@ -228,6 +229,7 @@ static bool keep_as_identity(struct lth_rewrite *rewrite, lth_value_id from, lth
 	rewrite->uses[to] += rewrite->uses[from];
 	rewrite->uses[from] = 0;
 	rewrite->forward[from] = to;
+	lth_graph_rebind(graph, from, to);
 	return true;
 }
 
@@ -249,6 +251,7 @@ bool lth_rewrite_replace(struct lth_rewrite *rewrite, lth_value_id from, lth_val
 	rewrite->uses[to] += rewrite->uses[from];
 	rewrite->uses[from] = 0;
 	rewrite->forward[from] = to;
+	lth_graph_rebind(graph, from, to);
 	delete_if_dead(rewrite, id);
 	return true;
 }

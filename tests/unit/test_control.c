@@ -184,7 +184,49 @@ struct example {
 	"{\"name\":\"g\",\"type\":\"bool\",\"shape\":[]},{\"name\":\"v\",\"type\":\"f32\",\"shape\":[\"k\"]}],"         \
 	"\"nodes\":[" more "}}}}],\"outputs\":[\"last\",\"all\"]}"
 
+/* A node on x[2, 3] and a list a of the run, of `count` entries; "two" is a constant of one entry. */
+#define BY_LIST(count, nodes)                                                                                          \
+	"{\"opset\":17,\"inputs\":[{\"name\":\"x\",\"type\":\"f32\",\"shape\":[2,3]},"                               \
+	"{\"name\":\"a\",\"type\":\"i64\",\"shape\":[" count "]}],\"constants\":["                                     \
+	"{\"name\":\"two\",\"type\":\"i64\",\"shape\":[1],\"values\":[2]}],\"nodes\":[" nodes "],\"outputs\":[\"y\"]}"
+#define X23 {F32(1, 2, 3, 4, 5, 6), .rank = 2, .dims = {2, 3}}
+
 static const struct example examples[] = {
+	{"a list that another value stands for",
+	 BY_LIST("2", "{\"op\":\"Identity\",\"inputs\":[\"a\"],\"outputs\":[\"b\"]},"
+		      "{\"op\":\"Tile\",\"inputs\":[\"x\",\"b\"],\"outputs\":[\"y\"]}"),
+	 {X23, {I64(1, 2), .rank = 1, .dims = {2}}}, 2,
+	 {{F32(1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6), .rank = 2, .dims = {2, 6}}}, 1, NULL},
+	{"equal lists that become one",
+	 BY_LIST("2", "{\"op\":\"Mul\",\"inputs\":[\"a\",\"two\"],\"outputs\":[\"b\"]},"
+		      "{\"op\":\"Mul\",\"inputs\":[\"a\",\"two\"],\"outputs\":[\"c\"]},"
+		      "{\"op\":\"Tile\",\"inputs\":[\"x\",\"b\"],\"outputs\":[\"u\"]},"
+		      "{\"op\":\"Tile\",\"inputs\":[\"x\",\"c\"],\"outputs\":[\"v\"]},"
+		      "{\"op\":\"Sub\",\"inputs\":[\"u\",\"v\"],\"outputs\":[\"y\"]}"),
+	 {X23, {I64(0, 1), .rank = 1, .dims = {2}}}, 2, {{F32(0), .rank = 2, .dims = {0, 6}}}, 1, NULL},
+	{"axes that the run adds", BY_LIST("1", "{\"op\":\"Unsqueeze\",\"inputs\":[\"x\",\"a\"],\"outputs\":[\"y\"]}"),
+	 {X23, {I64(-2), .rank = 1, .dims = {1}}}, 2, {{F32(1, 2, 3, 4, 5, 6), .rank = 3, .dims = {2, 1, 3}}}, 1, NULL},
+	{"a list of any length", BY_LIST("\"n\"", "{\"op\":\"ReduceSum\",\"inputs\":[\"x\",\"a\"],\"outputs\":[\"y\"]}"),
+	 {X23, {I64(-1), .rank = 1, .dims = {1}}}, 2, {{F32(6, 15), .rank = 2, .dims = {2, 1}}}, 1, NULL},
+	{"a list of all axes",
+	 BY_LIST("\"n\"", "{\"op\":\"ReduceSum\",\"inputs\":[\"x\",\"a\"],\"outputs\":[\"y\"]}"),
+	 {X23, {I64(1, 0), .rank = 1, .dims = {2}}}, 2, {{F32(21), .rank = 2, .dims = {1, 1}}}, 1, NULL},
+	{"a list that is too long", BY_LIST("\"n\"", "{\"op\":\"Tile\",\"inputs\":[\"x\",\"a\"],\"outputs\":[\"y\"]}"),
+	 {X23, {I64(1, 1, 1), .rank = 1, .dims = {3}}}, 2, {{F32(0)}}, 1, "the number of entries in input 1 'a'"},
+	{"a carried list that is a shape",
+	 "{\"opset\":17,\"inputs\":[{\"name\":\"m\",\"type\":\"i64\",\"shape\":[]},"
+	 "{\"name\":\"a\",\"type\":\"i64\",\"shape\":[1]}],\"constants\":["
+	 "{\"name\":\"go\",\"type\":\"bool\",\"shape\":[],\"values\":[true]},"
+	 "{\"name\":\"one\",\"type\":\"i64\",\"shape\":[1],\"values\":[1]}],\"nodes\":["
+	 "{\"op\":\"Loop\",\"inputs\":[\"m\",\"go\",\"a\"],\"outputs\":[\"last\",\"all\"],\"attributes\":{\"body\":"
+	 "{\"graph\":{\"inputs\":[{\"name\":\"i\",\"type\":\"i64\",\"shape\":[]},"
+	 "{\"name\":\"g\",\"type\":\"bool\",\"shape\":[]},{\"name\":\"v\",\"type\":\"i64\",\"shape\":[1]}],\"nodes\":["
+	 "{\"op\":\"Expand\",\"inputs\":[\"one\",\"v\"],\"outputs\":[\"e\"]},"
+	 "{\"op\":\"ReduceSum\",\"inputs\":[\"e\"],\"outputs\":[\"t\"]},"
+	 "{\"op\":\"Add\",\"inputs\":[\"v\",\"one\"],\"outputs\":[\"w\"]}],\"outputs\":[\"g\",\"w\",\"t\"]}}}}],"
+	 "\"outputs\":[\"last\",\"all\"]}",
+	 {{I64(3), .rank = 0}, {I64(2), .rank = 1, .dims = {1}}}, 2,
+	 {{I64(5), .rank = 1, .dims = {1}}, {I64(2, 3, 4), .rank = 2, .dims = {3, 1}}}, 2, NULL},
 	{"ranks of branches differ, both go on",
 	 RANKS "{\"op\":\"ReduceSum\",\"inputs\":[\"y\"],\"outputs\":[\"z\"],\"attributes\":{\"keepdims\":0}}],"
 	       "\"outputs\":[\"z\"]}",
