@@ -16,7 +16,6 @@ noinst_LIBRARIES += %D%/libir.a
 	%D%/graph_print.c \
 	%D%/graph_query.c %D%/graph_type.c \
 	%D%/graph_bind.c \
-	%D%/graph_query.c \
 	%D%/text.c %D%/text.h \
 	%D%/verify.c
 # libirtext: reading text needs the operator table, so it stands on libops too.
