@@ -112,7 +112,7 @@ static void print_verdict(const struct lth_cli_suite *suite, const struct lth_cl
 		printf("FAIL %s (%.2f s): %s\n", name, v->total_ms * 1e-3, v->reason);
 	else if (lth_cli_has(suite->cli, LTH_CLI_PASSES))
 		printf("PASS %s (%.2f s)%s\n", name, v->total_ms * 1e-3,
-		       v->by_property ? ", random: shape and type" : "");
+		       v->by_property ? ", random: by distribution" : "");
 }
 
 static int by_number(const void *a, const void *b)
@@ -169,7 +169,7 @@ static void report(const struct lth_cli_suite *suite, const struct lth_cli_verdi
 		lth_cli_print_json(document);
 		json_decref(document);
 	} else {
-		printf("%zu passed (%zu data sets, %zu cases random: by shape and type), %zu failed, %.1f s, median "
+		printf("%zu passed (%zu data sets, %zu cases random: by distribution), %zu failed, %.1f s, median "
 		       "compile "
 		       "%.1f ms\n",
 		       passed, sets, random, count - passed, seconds, median_compile(verdicts, count));

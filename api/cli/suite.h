@@ -10,7 +10,7 @@
 struct lth_cli_verdict {
 	uint32_t index; /* of the case */
 	bool passed;
-	bool by_property; /* values are random: shapes and types were compared */
+	bool by_property; /* values are random: compared by distribution, and with those of a second run */
 	uint32_t data_sets;
 	double compile_ms, total_ms;
 	char kind[32]; /* of the failure: a problem's word, or wrong, crashed, timeout, no-data */

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Tolerances by type; types that are not listed are exact. */
@@ -111,14 +112,77 @@ static void describe(const struct lth_host_tensor *got, const struct lth_host_te
 	lth_buf_free(&right_text);
 }
 
+static bool is_number(enum lth_dtype dtype)
+{
+	enum lth_dtype_class class = lth_dtype_class(dtype);
+	return class != LTH_CLASS_STRING && class != LTH_CLASS_COMPLEX;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return x < y ? -1 : x > y;
+}
+
+/* The elements in ascending order; NULL when out of memory or one of them is no number. */
+static double *sorted_elements(const struct lth_host_tensor *tensor, int64_t count)
+{
+	double *list = calloc((size_t)count + 1, sizeof(*list));
+	for (int64_t i = 0; list && i < count; i++) {
+		list[i] = lth_cli_element(tensor, i);
+		if (list[i] != list[i]) {
+			free(list);
+			return NULL;
+		}
+	}
+	if (list)
+		qsort(list, (size_t)count, sizeof(*list), by_value);
+	return list;
+}
+
+/* The greatest difference of the shares of two sorted lists up to any value. */
+static double greatest_gap(const double *a, const double *b, int64_t count)
+{
+	double gap = 0;
+	for (int64_t i = 0, k = 0; i < count && k < count;) {
+		double value = a[i] < b[k] ? a[i] : b[k];
+		while (i < count && a[i] <= value)
+			i++;
+		while (k < count && b[k] <= value)
+			k++;
+		double here = fabs((double)(i - k)) / (double)count;
+		gap = here > gap ? here : gap;
+	}
+	return gap;
+}
+
+/* Whether two samples may be of one distribution, by the test of Kolmogorov and Smirnov: range, mean and spread agree
+ * as far as their size tells. The bound is one that chance exceeds once in 100,000 times. */
+static bool same_distribution(const struct lth_host_tensor *got, const struct lth_host_tensor *expected, int64_t count,
+			      char *reason, size_t size)
+{
+	double *left = sorted_elements(got, count), *right_list = sorted_elements(expected, count);
+	double gap = left && right_list ? greatest_gap(left, right_list, count) : 2;
+	double bound = count ? 2.5 * sqrt(2.0 / (double)count) : 1;
+	free(left);
+	free(right_list);
+	if (gap <= bound)
+		return true;
+	snprintf(reason, size, "another distribution: %.3f of the values lie elsewhere, at most %.3f by chance", gap,
+		 bound);
+	return false;
+}
+
 bool lth_cli_verify(const struct lth_host_tensor *got, const struct lth_host_tensor *expected,
 		    const struct lth_cli_tolerance *tolerance, char *reason, size_t size)
 {
 	int64_t count, wrong = 0, first = 0;
 	if (!same_type(got, expected, reason, size))
 		return false;
-	if (tolerance->shape_only || !lth_host_count(expected->rank, expected->dims, &count))
+	if (!lth_host_count(expected->rank, expected->dims, &count))
 		return true;
+	if (tolerance->random && is_number(expected->dtype))
+		return same_distribution(got, expected, count, reason, size);
 	if (lth_dtype_class(expected->dtype) == LTH_CLASS_COMPLEX)
 		count *= 2;
 	if (tolerance->kept && expected->dtype == LTH_DTYPE_BOOL)

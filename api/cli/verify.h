@@ -1,5 +1,5 @@
 /* Comparing tensors by tolerance: shape and type exactly; NaN equals NaN; infinities, integers, bools and strings
- * exactly; floats within atol + rtol * |expected|. Pure functions. */
+ * exactly; floats within atol + rtol * |expected|; random numbers by their distribution. Pure functions. */
 #ifndef LTH_CLI_VERIFY_H
 #define LTH_CLI_VERIFY_H
 
@@ -12,7 +12,7 @@ struct lth_cli_tolerance {
 	bool scaled; /* atol times the largest expected magnitude, where that is above 1 */
 	bool step; /* integers may be off by one: quantised values */
 	bool kept; /* values where either is 0 count as equal: what a random mask keeps must agree */
-	bool shape_only; /* values are random: shape and type */
+	bool random; /* numbers are random: shape, type and distribution */
 };
 
 /* True when `got` is right; else `reason` says what is off. */

@@ -2,6 +2,7 @@
  * the counter is the element's flat index, the key comes from the seed. See random.h. */
 #include "compiler/ops/random.h"
 
+#include "compiler/ops/build.h"
 #include "compiler/ops/family.h"
 #include "runtime/base/hash.h"
 
@@ -161,3 +162,61 @@ static lth_sx bernoulli_element(struct lth_lower *lower, const struct lth_node *
 }
 
 const struct lth_op_impl lth_impl_bernoulli = {.infer = infer_bernoulli, .element = bernoulli_element};
+
+/* ---- Multinomial ---- */
+
+/* One dimension of the input, as a tensor of one element. */
+static lth_value_id extent_of(struct lth_infer *infer, lth_value_id x, int64_t axis)
+{
+	const struct lth_attr attrs[2] = {{.name = "start", .kind = LTH_ATTR_INT, .count = 1, .i = axis},
+					  {.name = "end", .kind = LTH_ATTR_INT, .count = 1, .i = axis + 1}};
+	return lth_build(infer, LTH_OP_ID_Shape, &x, 1, attrs, 2);
+}
+
+/* Uniform numbers [batches, samples], from the node's own seed. */
+static lth_value_id draws(struct lth_infer *infer, lth_value_id x, int64_t samples)
+{
+	const struct lth_attr axis = {.name = "axis", .kind = LTH_ATTR_INT, .count = 1, .i = 0};
+	const struct lth_attr *seed = lth_node_attr(infer->node, "seed");
+	lth_value_id list[2] = {extent_of(infer, x, 0), LTH_NONE};
+	list[1] = lth_build_ints(infer, &samples, 1);
+	lth_value_id shape = lth_build(infer, LTH_OP_ID_Concat, list, 2, &axis, 1);
+	lth_value_id zero = lth_build_scalar(infer, LTH_DTYPE_F32, 0);
+	lth_value_id like = lth_build2(infer, LTH_OP_ID_Expand, zero, shape);
+	return lth_build(infer, LTH_OP_ID_RandomUniformLike, &like, 1, seed, seed != NULL);
+}
+
+/* Rows of unnormalised log probabilities: the class drawn is the number of those whose share, with all before, is not
+ * above a uniform number. */
+static enum lth_code expand_multinomial(struct lth_infer *infer)
+{
+	const struct lth_attr axis = {.name = "axis", .kind = LTH_ATTR_INT, .count = 1, .i = 1};
+	const int64_t classes_axis = 1, draw_axis = 2;
+	int64_t samples = lth_op_int(infer->node, "sample_size");
+	enum lth_dtype dtype;
+	enum lth_code code = lth_infer_need_rank(infer, 0, 2, 2);
+	if (!code)
+		code = lth_infer_dtype_attr(infer, "dtype", &dtype);
+	if (!code && !lth_dtype_in(dtype, "i32|i64"))
+		code = lth_infer_reject(infer, "classes as i32 or i64", "%s", lth_dtype_text(dtype));
+	if (!code && samples < 1)
+		code = lth_infer_reject(infer, "a sample_size of at least 1", "%lld", (long long)samples);
+	if (code)
+		return code;
+	lth_value_id x = lth_build_cast(infer, lth_node_input(infer->node, 0), LTH_DTYPE_F32);
+	lth_value_id shares[2] = {lth_build(infer, LTH_OP_ID_Softmax, &x, 1, &axis, 1), LTH_NONE};
+	shares[1] = lth_build_scalar(infer, LTH_DTYPE_I64, 1);
+	lth_value_id ends = lth_build(infer, LTH_OP_ID_CumSum, shares, 2, NULL, 0);
+	ends = lth_build_unsqueeze(infer, ends, &classes_axis, 1);
+	lth_value_id drawn = lth_build_unsqueeze(infer, draws(infer, x, samples), &draw_axis, 1);
+	lth_value_id passed = lth_build2(infer, LTH_OP_ID_LessOrEqual, ends, drawn);
+	passed = lth_build_cast(infer, passed, LTH_DTYPE_I64);
+	lth_value_id class = lth_build_reduce(infer, LTH_OP_ID_ReduceSum, passed, &draw_axis, 1, false);
+	lth_value_id last = extent_of(infer, x, 1), one = lth_build_scalar(infer, LTH_DTYPE_I64, 1);
+	last = lth_build2(infer, LTH_OP_ID_Sub, last, one); /* shares that add up to less than the number drawn */
+	class = lth_build2(infer, LTH_OP_ID_Min, class, last);
+	lth_build_output(infer, 0, lth_build_cast(infer, class, dtype));
+	return LTH_OK;
+}
+
+const struct lth_op_impl lth_impl_multinomial = {.expand = expand_multinomial};

@@ -1,7 +1,7 @@
 /* Numbers as strings and back (ONNX Cast), whatever the program's locale is.
  *
- *   parse_number   output: numbers of any type; input: strings of the same shape. Plain and scientific decimals, [+-]INF
- *                  and NaN in any case; white space around them. Integers are exact; a fraction is cut off. Anything
+ *   parse_number   output: numbers of any type; input: strings of the same shape. Plain and scientific decimals,
+ *                  [+-]INF and NaN in any case; white space around them. Integers are exact; a fraction is cut off. Anything
  *                  else, and an integer that its type does not hold, is an error that names the element.
  *   format_number  output: strings; input: numbers of the same shape. Floats with the fewest digits that tell them from
  *                  their neighbours, as 314.0 or 3.14e+20; True and False.

@@ -2,6 +2,6 @@
 check_PROGRAMS += %D%/tensors
 %C%_tensors_SOURCES = %D%/tensors.c
 %C%_tensors_LDADD = runtime/tensor/libtensor.a runtime/program/libprogram.a runtime/base/libbase.a -lm
-property_tests = %D%/gradients %D%/passes-change-nothing %D%/plans-at-every-shape %D%/same-bytes
+property_tests = %D%/gradients %D%/passes-change-nothing %D%/plans-at-every-shape %D%/random-numbers %D%/same-bytes
 TESTS += $(property_tests)
 EXTRA_DIST += $(property_tests) %D%/harness.sh %D%/random-graph.awk %D%/gradients.awk
