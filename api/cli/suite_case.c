@@ -115,8 +115,8 @@ static bool same_outputs(const struct lathe_tensor *a, const struct lathe_tensor
 {
 	bool same = true;
 	for (uint32_t i = 0; i < count && same; i++) {
-		struct lth_host_tensor left = as_host(&a[i]), right = as_host(&b[i]);
-		same = left.rank == right.rank && left.bytes == right.bytes &&
+		struct lth_host_tensor left = lth_tensor_to_host(&a[i]), right = lth_tensor_to_host(&b[i]);
+		same = left.dtype == right.dtype && left.rank == right.rank && left.bytes == right.bytes &&
 		       memcmp(left.dims, right.dims, left.rank * sizeof(left.dims[0])) == 0;
 		if (same && left.dtype != LTH_DTYPE_STRING && left.bytes)
 			same = memcmp(left.data, right.data, (size_t)left.bytes) == 0;
