@@ -6,10 +6,9 @@
  *   attributes: center_point_box (0: corners y1 x1 y2 x2 in any order; 1: x centre, y centre, width, height)
  *
  * Candidates form a heap by score, the lower box first among equals; only as many are taken from it as it needs to fill
- * the class. */
+ * the class. A candidate is one number, so that comparing is one instruction and no branch. */
 #include "runtime/exec/pool.h"
 #include "runtime/kernels/copy.h"
-#include "runtime/kernels/order.h"
 
 #include <math.h>
 #include <string.h>
@@ -23,10 +22,33 @@ struct nms {
 	int64_t most;
 	float iou, score;
 	bool has_score, centred;
-	struct lth_keyed *heap; /* of n */
+	uint64_t *heap; /* of n candidates (candidate_of); the least is the best */
 	struct box *kept;       /* of min(n, most) */
 	int64_t *out, capacity, count;
 };
+
+static float least(float a, float b)
+{
+	return a < b ? a : b;
+}
+
+static float greatest(float a, float b)
+{
+	return a > b ? a : b;
+}
+
+/* Score and box: the greater score is the lesser number; nan counts as the greatest, negative zero as zero. */
+static uint64_t candidate_of(float score, int64_t box)
+{
+	uint32_t bits = 0;
+	score += 0.0f;
+	memcpy(&bits, &score, sizeof(bits));
+	if (isnan(score))
+		bits = UINT32_MAX;
+	else
+		bits = bits >> 31 ? ~bits : bits | (uint32_t)1 << 31;
+	return (uint64_t)~bits << 32 | (uint32_t)box;
+}
 
 static float score_at(const struct nms *n, int64_t batch, int64_t class, int64_t box)
 {
@@ -43,34 +65,28 @@ static struct box box_at(const struct nms *n, int64_t batch, int64_t index)
 	if (n->centred) /* x, y, width, height */
 		box = (struct box){b - d / 2, a - c / 2, b + d / 2, a + c / 2, 0};
 	else
-		box = (struct box){fminf(a, c), fminf(b, d), fmaxf(a, c), fmaxf(b, d), 0};
+		box = (struct box){least(a, c), least(b, d), greatest(a, c), greatest(b, d), 0};
 	box.area = (box.bottom - box.top) * (box.right - box.left);
 	return box;
 }
 
 static bool overlaps(const struct box *a, const struct box *b, float limit)
 {
-	float height = fminf(a->bottom, b->bottom) - fmaxf(a->top, b->top);
-	float width = fminf(a->right, b->right) - fmaxf(a->left, b->left);
+	float height = least(a->bottom, b->bottom) - greatest(a->top, b->top);
+	float width = least(a->right, b->right) - greatest(a->left, b->left);
 	if (height <= 0 || width <= 0 || a->area <= 0 || b->area <= 0)
 		return false;
 	float shared = height * width, joined = a->area + b->area - shared;
 	return joined > 0 && shared / joined > limit;
 }
 
-/* Lower keys are better. */
-static bool is_better(const struct lth_keyed *a, const struct lth_keyed *b)
+static void sift_down(uint64_t *heap, int64_t count, int64_t at)
 {
-	return a->key < b->key || (a->key == b->key && a->index < b->index);
-}
-
-static void sift_down(struct lth_keyed *heap, int64_t count, int64_t at)
-{
-	struct lth_keyed item = heap[at];
+	uint64_t item = heap[at];
 	for (int64_t child; (child = 2 * at + 1) < count; at = child) {
-		if (child + 1 < count && is_better(&heap[child + 1], &heap[child]))
-			child++;
-		if (!is_better(&heap[child], &item))
+		if (child + 1 < count)
+			child += heap[child + 1] < heap[child];
+		if (heap[child] > item)
 			break;
 		heap[at] = heap[child];
 	}
@@ -84,7 +100,7 @@ static int64_t gather_candidates(const struct nms *n, int64_t batch, int64_t cla
 		float score = score_at(n, batch, class, i);
 		if (n->has_score && !(score > n->score))
 			continue;
-		n->heap[count++] = (struct lth_keyed){.key = ~lth_key(&score, LTH_DTYPE_F32), .index = i};
+		n->heap[count++] = candidate_of(score, i);
 	}
 	for (int64_t at = count / 2; at-- > 0;)
 		sift_down(n->heap, count, at);
@@ -95,7 +111,7 @@ static bool select_class(struct nms *n, int64_t batch, int64_t class)
 {
 	int64_t candidates = gather_candidates(n, batch, class), kept = 0;
 	while (candidates > 0 && kept < n->most) {
-		int64_t index = n->heap[0].index;
+		int64_t index = (uint32_t)n->heap[0];
 		struct box box = box_at(n, batch, index);
 		bool free = true;
 		n->heap[0] = n->heap[--candidates];
@@ -148,6 +164,8 @@ int lth_builtin_non_max_suppression(struct lth_builtin_call *call)
 		.out = call->tensors[0].data, .capacity = call->tensors[0].dims[0],
 	};
 	int64_t boxes = n.boxes->dims[1];
+	if (boxes > UINT32_MAX)
+		return lth_builtin_fail(call, LTH_KERNEL_SHAPE, "%lld boxes are too many", (long long)boxes);
 	n.most = most->data && lth_tensor_count(most->rank, most->dims) ? *(const int64_t *)most->data : 0;
 	n.most = n.most < 0 ? 0 : n.most > boxes ? boxes : n.most;
 	int64_t heap_bytes = boxes * (int64_t)sizeof(*n.heap), kept_bytes = n.most * (int64_t)sizeof(*n.kept);

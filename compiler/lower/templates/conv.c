@@ -10,12 +10,19 @@
  * product. */
 #include "compiler/lower/templates/internal.h"
 
-enum { UNROLLED_CHANNELS = 4 }; /* up to so many input channels a tap's inner loop is written out */
+#include <string.h>
+
+enum {
+	UNROLLED_CHANNELS = 4,  /* up to so many input channels a tap's inner loop is written out */
+	UNROLLED_PRODUCTS = 448 /* and the taps of a tile inside the image, up to so many products of vectors */
+};
 
 struct conv {
 	const struct lth_conv *problem;
 	bool pointwise, flat, inside[LTH_MAX_SPATIAL]; /* inside: no tap ever falls outside along this axis */
 	int64_t channels;                              /* of one group when known, else -1 */
+	int64_t taps[LTH_MAX_SPATIAL];                 /* the kernel's extents, when known, else -1 */
+	int64_t written_out[LTH_MAX_SPATIAL];          /* taps along an axis, when these are written out; else 0 */
 	lth_lv group_channels, out_group_channels, x_batch, x_channel, x_group, zeros;
 	lth_lv in[LTH_MAX_SPATIAL], kernel[LTH_MAX_SPATIAL], pad[LTH_MAX_SPATIAL], stride[LTH_MAX_SPATIAL];
 	lth_lv dilation[LTH_MAX_SPATIAL], x_stride[LTH_MAX_SPATIAL], out[LTH_MAX_SPATIAL];
@@ -211,6 +218,26 @@ static lth_lv tap_shift(struct lth_tiles *tiles, uint32_t axis, lth_lv k, lth_lv
 	return lth_loop_op2(fn, LTH_SCALAR_FLOORDIV, distance, conv->stride[axis]);
 }
 
+static lth_lv accumulate_axis(struct lth_tiles *tiles, const struct lth_tile *tile, unsigned rows, uint32_t axis,
+			      const struct windows *windows, const lth_lv *at, const lth_lv *valid, lth_lv panel,
+			      lth_lv *acc);
+
+/* The taps of an axis one after the other, none of them outside: the rows' pointers move by the same distances. */
+static lth_lv accumulate_written_out(struct lth_tiles *tiles, const struct lth_tile *tile, unsigned rows, uint32_t axis,
+				     const struct windows *windows, const lth_lv *at, const lth_lv *valid, lth_lv panel,
+				     lth_lv *acc)
+{
+	struct lth_loop_fn *fn = tiles->emit->fn;
+	const struct conv *conv = tiles->context;
+	lth_lv step = t_mul(fn, conv->dilation[axis], conv->x_stride[axis]), here[LTH_MAX_TILE_ROWS];
+	for (int64_t k = 0; k < conv->written_out[axis]; k++) {
+		for (unsigned r = 0; r < rows; r++)
+			here[r] = lth_loop_offset(fn, at[r], t_mul_const(fn, step, k), conv->problem->x.memory);
+		panel = accumulate_axis(tiles, tile, rows, axis + 1, windows, here, valid, panel, acc);
+	}
+	return panel;
+}
+
 /* The loop over the kernel along `axis`, and inside it those of the axes behind. */
 static lth_lv accumulate_axis(struct lth_tiles *tiles, const struct lth_tile *tile, unsigned rows, uint32_t axis,
 			      const struct windows *windows, const lth_lv *at, const lth_lv *valid, lth_lv panel,
@@ -223,6 +250,8 @@ static lth_lv accumulate_axis(struct lth_tiles *tiles, const struct lth_tile *ti
 	lth_lv here[LTH_MAX_TILE_ROWS] = {0}, still[LTH_MAX_TILE_ROWS] = {0};
 	if (axis == conv->problem->spatial)
 		return accumulate_tap(tiles, tile, rows, at, valid, panel, acc);
+	if (conv->written_out[axis])
+		return accumulate_written_out(tiles, tile, rows, axis, windows, at, valid, panel, acc);
 	for (unsigned i = 0; i < count; i++)
 		state[i] = acc[i];
 	state[count] = panel;
@@ -247,14 +276,73 @@ static lth_lv accumulate_axis(struct lth_tiles *tiles, const struct lth_tile *ti
 	return state[count];
 }
 
+/* Whether no tap of any row falls outside; LTH_LV_NONE where that is certain. */
+static lth_lv all_inside(struct lth_tiles *tiles, unsigned rows, const struct windows *windows)
+{
+	struct lth_loop_fn *fn = tiles->emit->fn;
+	const struct conv *conv = tiles->context;
+	lth_lv result = LTH_LV_NONE;
+	for (uint32_t axis = 0; axis < conv->problem->spatial; axis++) {
+		if (conv->inside[axis])
+			continue;
+		lth_lv reach = t_mul(fn, t_sub(fn, conv->kernel[axis], lth_loop_i64(fn, 1)), conv->dilation[axis]);
+		for (unsigned r = 0; r < rows; r++) {
+			lth_lv first = windows->start[axis][r], last = t_add(fn, first, reach);
+			lth_lv inside = t_and(fn, t_le(fn, lth_loop_i64(fn, 0), first), t_lt(fn, last, conv->in[axis]));
+			result = result == LTH_LV_NONE ? inside : t_and(fn, result, inside);
+		}
+	}
+	return result;
+}
+
+/* Taps of a tile that lies inside the image: their distances are the same for all rows. */
+static void accumulate_inside(struct lth_tiles *tiles, const struct lth_tile *tile, unsigned rows,
+			      const struct windows *windows, const lth_lv *valid, lth_lv *acc)
+{
+	struct lth_loop_fn *fn = tiles->emit->fn;
+	struct conv *conv = tiles->context, inside = *conv;
+	struct windows from = *windows;
+	int64_t products = conv->channels * rows * tile->vectors;
+	for (uint32_t axis = conv->problem->spatial; axis-- > 0;) {
+		int64_t taps = conv->taps[axis];
+		inside.inside[axis] = true;
+		products = taps > 0 && products <= UNROLLED_PRODUCTS / taps ? products * taps : UNROLLED_PRODUCTS + 1;
+		inside.written_out[axis] = products <= UNROLLED_PRODUCTS ? taps : 0;
+		for (unsigned r = 0; r < rows; r++) {
+			lth_lv at = t_mul(fn, windows->start[axis][r], conv->x_stride[axis]);
+			from.base[r] = lth_loop_offset(fn, from.base[r], at, conv->problem->x.memory);
+			from.start[axis][r] = lth_loop_i64(fn, 0);
+		}
+	}
+	tiles->context = &inside;
+	accumulate_axis(tiles, tile, rows, 0, &from, from.base, valid, tiles->panel, acc);
+	tiles->context = conv;
+}
+
 static void conv_accumulate(struct lth_tiles *tiles, const struct lth_tile *tile, unsigned rows, lth_lv *acc)
 {
+	struct lth_loop_fn *fn = tiles->emit->fn;
+	const struct conv *conv = tiles->context;
 	struct windows windows;
-	lth_lv valid[LTH_MAX_TILE_ROWS];
+	unsigned count = lth_tile_sums(tiles, tile, rows);
+	lth_lv valid[LTH_MAX_TILE_ROWS], outside[LTH_MAX_ACCUMULATORS], merged[LTH_MAX_ACCUMULATORS];
 	place_windows(tiles, rows, &windows);
 	for (unsigned r = 0; r < rows; r++)
 		valid[r] = LTH_LV_NONE;
-	accumulate_axis(tiles, tile, rows, 0, &windows, windows.base, valid, tiles->panel, acc);
+	/* with few channels it is the pointers that cost: most tiles need no look at each tap's */
+	bool few = conv->channels >= 0 && conv->channels <= UNROLLED_CHANNELS && !conv->problem->transposed;
+	lth_lv inside = few && rows > 1 ? all_inside(tiles, rows, &windows) : LTH_LV_NONE;
+	if (inside == LTH_LV_NONE) {
+		accumulate_axis(tiles, tile, rows, 0, &windows, windows.base, valid, tiles->panel, acc);
+		return;
+	}
+	memcpy(outside, acc, count * sizeof(*acc));
+	lth_loop_if(fn, inside);
+	accumulate_inside(tiles, tile, rows, &windows, valid, acc);
+	lth_loop_else(fn, acc, count);
+	accumulate_axis(tiles, tile, rows, 0, &windows, windows.base, valid, tiles->panel, outside);
+	lth_loop_end_if(fn, outside, count, merged);
+	memcpy(acc, merged, count * sizeof(*acc));
 }
 
 static void conv_index(struct lth_tiles *tiles, const lth_lv *row, lth_lv column, lth_lv *out)
@@ -357,12 +445,14 @@ static void read_conv(struct lth_emit *emit, const struct lth_conv *conv, struct
 		out->inside[axis] = never_outside(dims, conv, axis);
 		out->in[axis] = lth_t_param(emit, conv->in[axis]);
 		out->kernel[axis] = lth_t_stride(emit, conv->kernel[axis]);
+		if (!lth_dim_is_const(dims, conv->kernel[axis], &out->taps[axis]))
+			out->taps[axis] = -1;
 		out->pad[axis] = lth_t_stride(emit, conv->pad[axis]);
 		/* The transpose divides by it. */
 		out->stride[axis] = conv->transposed ? lth_loop_i64(emit->fn, conv->stride[axis])
 						     : lth_t_stride(emit, lth_dim_const(dims, conv->stride[axis]));
 		out->dilation[axis] = lth_t_stride(emit, lth_dim_const(dims, conv->dilation[axis]));
-		out->x_stride[axis] = lth_t_param(emit, conv->x_stride[axis]);
+		out->x_stride[axis] = lth_t_stride(emit, conv->x_stride[axis]);
 		if (!conv->transposed)
 			continue;
 		out->out[axis] = lth_t_param(emit, conv->out[axis]);
