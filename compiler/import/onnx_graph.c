@@ -469,6 +469,14 @@ static enum lth_code constants(struct lth_onnx *onnx, const Lth__Onnx__Graph *gr
 	return code;
 }
 
+/* Of a tensor; LTH_RANK_UNKNOWN where the type does not say. */
+static uint32_t declared_rank(const Lth__Onnx__Type *type)
+{
+	bool told = type && type->tensor_type && type->tensor_type->shape &&
+		    type->tensor_type->shape->n_dim <= LTH_MAX_RANK;
+	return told ? (uint32_t)type->tensor_type->shape->n_dim : LTH_RANK_UNKNOWN;
+}
+
 /* An input that has an initializer is a constant: its default is what it is compiled with. */
 static enum lth_code inputs(struct lth_onnx *onnx, const Lth__Onnx__Graph *graph, struct lth_onnx_scope *scope)
 {
@@ -490,6 +498,8 @@ static enum lth_code inputs(struct lth_onnx *onnx, const Lth__Onnx__Graph *graph
 		if (code)
 			return code;
 		lth_value_id value = lth_graph_input(onnx->base.graph, scope->region, prefixed(onnx, name), &type);
+		if (value != LTH_NONE)
+			onnx->base.graph->values[value].declared_rank = declared_rank(graph->input[i]->type);
 		code = value == LTH_NONE ? lth_importer_memory(&onnx->base) : define(onnx, scope, name, name, value);
 		if (code)
 			return code;
@@ -503,12 +513,10 @@ static enum lth_code declared_ranks(struct lth_onnx *onnx, Lth__Onnx__ValueInfo 
 {
 	for (size_t i = 0; i < count; i++) {
 		const char *name = text_or_empty(list[i]->name);
-		const Lth__Onnx__Type *type = list[i]->type;
-		bool told = type && type->tensor_type && type->tensor_type->shape &&
-			    type->tensor_type->shape->n_dim <= LTH_MAX_RANK;
-		if (!told || lth_name_map_get(&scope->ranks, name) != LTH_NONE)
+		uint32_t rank = declared_rank(list[i]->type);
+		if (rank == LTH_RANK_UNKNOWN || lth_name_map_get(&scope->ranks, name) != LTH_NONE)
 			continue;
-		if (!lth_name_map_put(&scope->ranks, onnx->base.arena, name, (uint32_t)type->tensor_type->shape->n_dim))
+		if (!lth_name_map_put(&scope->ranks, onnx->base.arena, name, rank))
 			return lth_importer_memory(&onnx->base);
 	}
 	return LTH_OK;

@@ -70,10 +70,17 @@ static bool generalise(struct lth_infer *infer, uint32_t number, struct lth_type
 }
 
 /* What a carried value is in all turns: `carried` so far, and what the body gave; wider where they differ. */
-static enum lth_code widen(struct lth_infer *infer, uint32_t number, struct lth_type *carried,
-			   const struct lth_type *next, bool *changed)
+static enum lth_code widen(struct lth_infer *infer, uint32_t number, lth_region_id body, uint32_t output,
+			   struct lth_type *carried, const struct lth_type *next, bool *changed)
 {
 	const struct lth_type was = *carried;
+	struct lth_type wrapped;
+	if (was.kind == LTH_TYPE_OPTIONAL && next->kind == was.element->kind) {
+		enum lth_code code = lth_control_wrap(infer, body, output, &wrapped);
+		if (code)
+			return code;
+		next = &wrapped;
+	}
 	if (next->kind != was.kind ||
 	    (was.kind != LTH_TYPE_TENSOR && !lth_type_join(infer->graph, &was, next, carried)))
 		return lth_infer_reject(infer, "carried values that keep their type",
@@ -106,7 +113,7 @@ static enum lth_code infer_body(struct lth_infer *infer, lth_region_id body, uin
 		for (uint32_t i = 0; i < count; i++) {
 			const struct lth_region *region = &infer->graph->regions[body];
 			struct lth_type next = infer->graph->values[region->outputs[first_out + i]].type;
-			if ((code = widen(infer, i, &types[i], &next, &changed)))
+			if ((code = widen(infer, i, body, first_out + i, &types[i], &next, &changed)))
 				return code;
 		}
 		if (!changed)
@@ -205,6 +212,8 @@ static enum lth_code infer_loop(struct lth_infer *infer)
 	for (uint32_t k = 0; k < infer->node->num_outputs && !code; k++) {
 		if (k < num_carried) {
 			code = lth_infer_output_type(infer, k, &types[k]);
+			if (!code)
+				code = lth_control_unwrap(infer, body, k + 1, k);
 			continue;
 		}
 		struct lth_type slice = infer->graph->values[infer->graph->regions[body].outputs[k + 1]].type;

@@ -11,6 +11,13 @@ LTH_MUST_CHECK enum lth_code lth_control_enter(struct lth_infer *infer, lth_regi
 /* Moves a region's nodes before the node, with their guards; false when out of memory. control_if.c */
 bool lth_control_move_before(struct lth_infer *infer, lth_region_id inner);
 
+/* A loop may carry an optional whose body gives the value itself: the value becomes an optional at the body's end, and
+ * what the loop gives is taken out of it behind the loop. control_optional.c */
+LTH_MUST_CHECK enum lth_code lth_control_wrap(struct lth_infer *infer, lth_region_id body, uint32_t output,
+					      struct lth_type *out);
+LTH_MUST_CHECK enum lth_code lth_control_unwrap(struct lth_infer *infer, lth_region_id body, uint32_t body_output,
+						uint32_t output);
+
 /* Copies of nodes. `map` has the copy of each value, or what stands for it; LTH_NONE: the value itself. Values beyond
  * `num_values` came later and are nobody's original. control_copy.c */
 struct lth_copier {

@@ -35,6 +35,7 @@ noinst_LIBRARIES += %D%/libops.a
 	%D%/control.c %D%/control.h \
 	%D%/control_if.c \
 	%D%/control_copy.c \
+	%D%/control_optional.c \
 	%D%/object.c %D%/object.h %D%/object_list.c %D%/object_split.c %D%/sequence_map.c \
 	%D%/ml_maps.c \
 	%D%/families/object.def \

@@ -84,9 +84,6 @@ static enum lth_code expand_cast_map(struct lth_infer *infer)
 	enum lth_code code = need_scalars(infer, &map);
 	if (!code && map.key != LTH_DTYPE_I64)
 		code = lth_infer_reject(infer, "keys of type i64", "keys of type %s", lth_dtype_text(map.key));
-	if (!code && map.element->dtype != to && (map.element->dtype == LTH_DTYPE_STRING || to == LTH_DTYPE_STRING))
-		code = lth_infer_unsupported(infer, NULL, "CastMap between numbers and strings: %s to %s",
-					     lth_dtype_text(map.element->dtype), lth_dtype_text(to));
 	for (int64_t i = 0; i < 2 && !code; i++)
 		code = lth_build_item(infer, infer->node->inputs[0],
 				      lth_build_data(infer, LTH_DTYPE_I64, 0, NULL, &i, 8), false, &parts[i]);

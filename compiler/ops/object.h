@@ -27,7 +27,9 @@ LTH_MUST_CHECK enum lth_code lth_build_item(struct lth_infer *infer, lth_value_i
 lth_value_id lth_build_sequence(struct lth_infer *infer, const lth_value_id *items, uint32_t count);
 /* A sequence into which things of any type can be put. */
 lth_value_id lth_build_empty(struct lth_infer *infer);
-/* The rank that all tensors of a list have; refuses where it is not known. */
-LTH_MUST_CHECK enum lth_code lth_list_rank(struct lth_infer *infer, const struct lth_type *list, uint32_t *out);
+/* The rank that all tensors of a list have: that of their type, else what the model declares of the node's result, which
+ * has `more` axes. Refuses where nothing tells. */
+LTH_MUST_CHECK enum lth_code lth_list_rank(struct lth_infer *infer, const struct lth_type *list, uint32_t more,
+					   uint32_t *out);
 
 #endif

@@ -78,19 +78,21 @@ bool lth_list_known(struct lth_graph *graph, lth_value_id id, struct lth_known_l
 
 /* ---- items ---- */
 
-enum lth_code lth_list_rank(struct lth_infer *infer, const struct lth_type *list, uint32_t *out)
+enum lth_code lth_list_rank(struct lth_infer *infer, const struct lth_type *list, uint32_t more, uint32_t *out)
 {
 	const struct lth_type *element = list->element;
-	if (element->rank == LTH_RANK_NONE)
-		return lth_infer_unsupported(
-			infer, "take elements behind where they are put in",
-			"an element of a sequence that has none so far, so that its rank is not known");
-	if (element->rank == LTH_RANK_UNKNOWN)
-		return lth_infer_unsupported(infer,
-					     "give all elements one rank; declare it where the sequence is an input",
-					     "an element of a sequence whose rank is not known or not always the same");
+	lth_value_id result = infer->node->outputs[0];
+	uint32_t declared = result == LTH_NONE ? LTH_RANK_UNKNOWN : infer->graph->values[result].declared_rank;
+	if (element->dtype == LTH_NUM_DTYPES)
+		return lth_infer_unsupported(infer, "take elements behind where they are put in",
+					     "an element of a sequence that has had none so far");
 	*out = element->rank;
-	return LTH_OK;
+	if (element->rank > LTH_MAX_RANK && declared <= LTH_MAX_RANK && declared >= more)
+		*out = declared - more; /* the run holds the model to it */
+	if (*out <= LTH_MAX_RANK)
+		return LTH_OK;
+	return lth_infer_unsupported(infer, "declare the shape of the result, or of the elements where they are an input",
+				     "an element of a sequence whose rank is not known, or not always the same");
 }
 
 /* What item `index` of a list is. Of a map, 0 is the keys, 1 the values: tensors of one axis each. */
@@ -116,19 +118,19 @@ enum lth_code lth_build_item(struct lth_infer *infer, lth_value_id list, lth_val
 			     lth_value_id *out)
 {
 	const struct lth_type type = infer->graph->values[list].type, item = item_type(infer, &type, index);
-	uint32_t rank = 0;
+	uint32_t rank = item.rank;
 	if (item.kind == LTH_TYPE_TENSOR && type.kind != LTH_TYPE_MAP) {
-		enum lth_code code = lth_list_rank(infer, &type, &rank);
+		enum lth_code code = lth_list_rank(infer, &type, 0, &rank);
 		if (code)
 			return code;
 	}
 	const struct lth_attr attrs[] = {
 		{.name = "optional", .kind = LTH_ATTR_INT, .count = 1, .i = optional},
-		{.name = "rank", .kind = LTH_ATTR_INT, .count = 1, .i = item.rank},
+		{.name = "rank", .kind = LTH_ATTR_INT, .count = 1, .i = rank},
 	};
 	lth_value_id inputs[3] = {list, index, LTH_NONE};
 	uint32_t count = 2;
-	if (!dims_known(&item))
+	if (item.rank != rank || !dims_known(&item))
 		inputs[count++] = lth_build(infer, LTH_OP_ID_ListDims, inputs, 2, attrs, 2);
 	*out = lth_build(infer, LTH_OP_ID_ListAt, inputs, count, attrs, 1);
 	return infer->failed;
@@ -143,19 +145,19 @@ static enum lth_code infer_list_at(struct lth_infer *infer)
 	uint32_t count = 0;
 	if (item.kind != LTH_TYPE_TENSOR)
 		return lth_infer_output_type(infer, 0, &item);
-	if (item.rank > LTH_MAX_RANK)
-		return lth_infer_reject(infer, "elements of one rank", "others");
 	if (lth_node_input(infer->node, 2) != LTH_NONE) {
 		enum lth_code code = lth_infer_need_ints(infer, 2, 0, &found, &count);
 		if (code)
 			return code;
 	}
-	for (uint32_t axis = 0; axis < item.rank; axis++)
-		if (item.dims[axis] == LTH_DIM_NONE && axis >= count)
+	uint32_t rank = item.rank <= LTH_MAX_RANK ? item.rank : count;
+	for (uint32_t axis = 0; axis < rank; axis++) {
+		bool known = item.rank == rank && item.dims[axis] != LTH_DIM_NONE;
+		if (!known && axis >= count)
 			return lth_infer_reject(infer, "the dims of the item", "%u", count);
-		else
-			dims[axis] = item.dims[axis] == LTH_DIM_NONE ? found[axis] : item.dims[axis];
-	return lth_infer_output(infer, 0, item.dtype, item.rank, dims);
+		dims[axis] = known ? item.dims[axis] : found[axis];
+	}
+	return lth_infer_output(infer, 0, item.dtype, rank, dims);
 }
 
 static enum lth_code infer_list_dims(struct lth_infer *infer)

@@ -130,7 +130,7 @@ static enum lth_code expand_concat_from_sequence(struct lth_infer *infer)
 	const struct lth_type type = *lth_infer_type(infer, 0);
 	if (type.element->kind != LTH_TYPE_TENSOR)
 		return lth_infer_reject(infer, "a sequence of tensors", "another");
-	enum lth_code code = lth_list_rank(infer, &type, &rank);
+	enum lth_code code = lth_list_rank(infer, &type, fresh, &rank);
 	if (!code)
 		code = lth_infer_axis(infer, lth_op_int(infer->node, "axis"), rank + fresh, &axis);
 	if (code)
@@ -163,7 +163,8 @@ static enum lth_code infer_list_concat(struct lth_infer *infer)
 	enum lth_code code = lth_infer_need_ints(infer, 1, 0, &found, &rank);
 	if (code)
 		return code;
-	if (element->rank > LTH_MAX_RANK || rank != element->rank + fresh || axis < 0 || axis >= rank)
+	bool known = element->rank <= LTH_MAX_RANK;
+	if ((known && rank != element->rank + fresh) || axis < 0 || axis >= rank)
 		return lth_infer_reject(infer, "dims and an axis of the elements' rank", "rank %u, axis %lld", rank,
 					(long long)axis);
 	lth_dim dims[LTH_MAX_RANK];
@@ -171,7 +172,7 @@ static enum lth_code infer_list_concat(struct lth_infer *infer)
 		dims[k] = found[k];
 		if (k == axis && fresh)
 			continue;
-		if (k != axis && element->dims[from] != LTH_DIM_NONE)
+		if (k != axis && known && element->dims[from] != LTH_DIM_NONE)
 			dims[k] = element->dims[from];
 		from++;
 	}

@@ -105,7 +105,10 @@ static bool fill_loop(struct lth_infer *infer, lth_region_id body, lth_region_id
 	for (uint32_t i = 0; i < region.num_inputs; i++) {
 		lth_value_id in[2] = {infer->node->inputs[i], turn};
 		bool sequence = lth_infer_type(infer, i)->kind == LTH_TYPE_SEQUENCE;
-		copier.map[region.inputs[i]] = sequence ? add_node(infer, loop, LTH_OP_ID_SequenceAt, in, 2) : in[0];
+		lth_value_id element = sequence ? add_node(infer, loop, LTH_OP_ID_SequenceAt, in, 2) : in[0];
+		if (sequence && element != LTH_NONE)
+			graph->values[element].declared_rank = graph->values[region.inputs[i]].declared_rank;
+		copier.map[region.inputs[i]] = element;
 	}
 	ok = lth_copy_nodes(&copier, region.nodes, region.num_nodes, loop);
 	infer->node = &graph->nodes[infer->id];
