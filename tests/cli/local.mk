@@ -14,6 +14,7 @@ cli_tests = \
 	%D%/moved-installation \
 	%D%/plan-buffers \
 	%D%/retry-busy \
+	%D%/run-objects \
 	%D%/show-tensors \
 	%D%/suite-cases \
 	%D%/suite-libonnx

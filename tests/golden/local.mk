@@ -5,3 +5,4 @@ AM_TESTS_ENVIRONMENT += LATHE_OPT='$(abs_top_builddir)/compiler/lathe-opt$(EXEEX
 EXTRA_DIST += %D%/run-golden
 include tests/golden/passes/local.mk
 include tests/golden/import/local.mk
+include tests/golden/objects/local.mk

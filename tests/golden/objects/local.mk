@@ -1,0 +1,20 @@
+# Sequences, optionals and maps.
+golden_objects_tests = \
+	%D%/element-type.lt \
+	%D%/empty-optional.lt \
+	%D%/if-joins.lt \
+	%D%/json-types.lt \
+	%D%/known-list.lt \
+	%D%/map-is-a-loop.lt \
+	%D%/map-is-unrolled.lt \
+	%D%/map-key-type.lt \
+	%D%/not-a-sequence.lt \
+	%D%/optional-known.lt \
+	%D%/position-outside.lt \
+	%D%/rank-not-known.lt \
+	%D%/split-at-known-places.lt \
+	%D%/split-where-the-run-tells.lt \
+	%D%/types-of-tensors-are-whole.lt \
+	%D%/types.lt
+TESTS += $(golden_objects_tests)
+EXTRA_DIST += $(golden_objects_tests)
