@@ -1,4 +1,5 @@
-/* Between server.c and request.c: the callbacks that libmicrohttpd is given. Only these two and reply.c include it.
+/* Between server.c, request.c, waiting.c and connection.c: the callbacks that libmicrohttpd is given. Only these and
+ * reply.c include it.
  * Thread rule: loop thread. */
 #ifndef LTH_DAEMON_HTTP_H
 #define LTH_DAEMON_HTTP_H
@@ -13,6 +14,8 @@ void lth_http_completed(void *server, struct MHD_Connection *connection, void **
 			enum MHD_RequestTerminationCode why);
 void lth_http_connection(void *server, struct MHD_Connection *connection, void **state,
 			 enum MHD_ConnectionNotificationCode what);
+/* Of a request that is suspended no more. */
+void lth_http_stop_watching(struct lth_request *request);
 /* Cuts connections whose header or body arrives too slowly. */
 void lth_http_sweep(struct lth_server *server);
 /* Wakes every suspended request with a problem: before the daemon stops. */

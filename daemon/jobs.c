@@ -166,7 +166,7 @@ static void log_end(struct lth_jobs *jobs, const struct lth_job *job)
 			      lth_diag_line(&job->diag, line, sizeof(line)), "trace", job->spec.trace, NULL);
 }
 
-static void wake_all(struct lth_jobs *jobs, struct lth_job *job)
+void lth_jobs_wake(struct lth_jobs *jobs, struct lth_job *job)
 {
 	while (job->waiters) {
 		struct lth_waiter *waiter = job->waiters;
@@ -179,83 +179,10 @@ static void wake_all(struct lth_jobs *jobs, struct lth_job *job)
 		forget_old(jobs);
 }
 
-/* --- records on disk, written in the thread pool; one write of a job at a time, the newest state last */
-struct save {
-	uv_work_t request;
-	struct lth_jobs *jobs;
-	struct lth_job *job;
-	char *text, id[LTH_JOB_ID];
-	struct lth_diag diag;
-};
-
-static void save(struct lth_jobs *jobs, struct lth_job *job);
-
-static void run_save(uv_work_t *request)
-{
-	struct save *save = request->data;
-	(void)!lth_store_write_entry(save->jobs->store, "jobs", save->id, save->text, strlen(save->text), &save->diag);
-}
-
-static void tell_saved(struct lth_job *job, const struct lth_diag *diag)
-{
-	for (struct lth_waiter *waiter = job->waiters, *next; waiter; waiter = next) {
-		next = waiter->next;
-		if (waiter->on_saved)
-			waiter->on_saved(waiter, job, diag);
-	}
-}
-
-static void after_save(uv_work_t *request, int status)
-{
-	struct save *done = request->data;
-	struct lth_jobs *jobs = done->jobs;
-	struct lth_job *job = done->job;
-	struct lth_diag diag = done->diag;
-	(void)status;
-	free(done->text);
-	free(done);
-	job->saving = false;
-	if (job->save_again) {
-		save(jobs, job);
-		return;
-	}
-	if (diag.code != LTH_OK)
-		lth_log_event(jobs->log, LTH_LOG_ERROR, job->id, "job-save-failed", "found", diag.found, NULL);
-	if (lth_job_ended(job))
-		wake_all(jobs, job);
-	else
-		tell_saved(job, &diag);
-}
-
-static void save(struct lth_jobs *jobs, struct lth_job *job)
-{
-	struct lth_diag diag = {0};
-	job->save_again = job->saving;
-	if (job->saving)
-		return;
-	struct save *save = calloc(1, sizeof(*save));
-	char *text = lth_job_record(job);
-	if (save && text) {
-		*save = (struct save){.jobs = jobs, .job = job, .text = text};
-		memcpy(save->id, job->id, sizeof(save->id));
-		save->request.data = save;
-		job->saving = uv_queue_work(jobs->loop, &save->request, run_save, after_save) == 0;
-	}
-	if (job->saving)
-		return;
-	free(save);
-	free(text);
-	lth_diag_fail(&diag, LTH_OUT_OF_MEMORY, job->id, NULL, NULL, "a job's record");
-	if (lth_job_ended(job))
-		wake_all(jobs, job);
-	else
-		tell_saved(job, &diag);
-}
-
 void lth_jobs_give_handle(struct lth_jobs *jobs, struct lth_job *job)
 {
 	job->handle_given = job->durable = true;
-	save(jobs, job);
+	lth_job_save(jobs, job);
 }
 
 /* DONE when the job has an answer, else FAILED with its diag. Leaves the counts of the state it was in. Those who wait
@@ -285,9 +212,9 @@ void lth_jobs_finish(struct lth_jobs *jobs, struct lth_job *job)
 	if (!jobs->closing)
 		lth_jobs_set_timer(jobs);
 	if (job->durable && !jobs->closing) /* a job cut off by the end of the daemon is for its next life */
-		save(jobs, job);
+		lth_job_save(jobs, job);
 	else
-		wake_all(jobs, job);
+		lth_jobs_wake(jobs, job);
 }
 
 void lth_jobs_cancel(struct lth_jobs *jobs, struct lth_job *job, const char *why)

@@ -120,7 +120,6 @@ json_t *lth_jobs_held(const struct lth_jobs *jobs);
 /* No more jobs are taken; the running ones go on. */
 void lth_jobs_drain(struct lth_jobs *jobs);
 /* --- spool.c: durable jobs. A file a job in jobs/, written before the job is acknowledged and rewritten when it ends. */
-char *lth_job_record(const struct lth_job *job); /* malloc'ed text; NULL when out of memory */
 void lth_job_forget(struct lth_store *store, const struct lth_job *job);
 /* Reads the spooled jobs of an earlier life back, oldest first: ended ones as history, the others into the queue. */
 void lth_jobs_recover(struct lth_jobs *jobs, struct lth_store *store, const struct lth_log *log);

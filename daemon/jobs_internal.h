@@ -1,4 +1,4 @@
-/* What jobs.c (records, waiters, ends), run.c (from the queue through a worker into the store) and schedule.c (admission,
+/* What jobs.c (jobs, waiters, ends), spool.c (their records on disk), run.c (from the queue through a worker into the store) and schedule.c (admission,
  * whose turn it is) share. Thread rule: loop thread. */
 #ifndef LTH_DAEMON_JOBS_INTERNAL_H
 #define LTH_DAEMON_JOBS_INTERNAL_H
@@ -39,8 +39,14 @@ void lth_jobs_add_event(struct lth_job *job, const char *name, const char *stage
  * hear of it once a durable job's record is on disk. */
 void lth_jobs_finish(struct lth_jobs *jobs, struct lth_job *job);
 void lth_jobs_count(struct lth_jobs *jobs); /* into the metrics */
+/* Tells those who wait that the job has ended, and forgets the oldest ones. */
+void lth_jobs_wake(struct lth_jobs *jobs, struct lth_job *job);
 void lth_jobs_set_timer(struct lth_jobs *jobs);
 void lth_jobs_release_inputs(struct lth_job *job);
+
+/* --- spool.c */
+/* Writes the job's record. Whoever waits for that, or for the end of a job that has ended, is told afterwards. */
+void lth_job_save(struct lth_jobs *jobs, struct lth_job *job);
 
 /* --- schedule.c */
 /* The memory a job is charged with: what this model took before, else a multiple of its bytes; at most a worker's limit. */

@@ -4,6 +4,7 @@ noinst_LIBRARIES += %D%/libdaemon.a
 	%D%/answers.c %D%/answers.h \
 	%D%/auth.c %D%/auth.h \
 	%D%/config.c %D%/config.def %D%/config.h %D%/config_text.c \
+	%D%/connection.c \
 	%D%/deliver.c \
 	%D%/description.c %D%/description.h \
 	%D%/embedded.h \
@@ -15,7 +16,7 @@ noinst_LIBRARIES += %D%/libdaemon.a
 	%D%/negotiate.c %D%/negotiate.h \
 	%D%/options.c %D%/options.h \
 	%D%/partial.c \
-	%D%/pool.c %D%/pool.h \
+	%D%/pool.c %D%/pool.h %D%/pool_internal.h \
 	%D%/problem.c %D%/problem.h \
 	%D%/publish.c %D%/publish.h \
 	%D%/quarantine.c %D%/quarantine.h \
@@ -36,7 +37,10 @@ noinst_LIBRARIES += %D%/libdaemon.a
 	%D%/store_files.c %D%/store_files.h \
 	%D%/store_put.c \
 	%D%/systemd.c %D%/systemd.h \
-	%D%/tls.c
+	%D%/tls.c \
+	%D%/waiting.c \
+	%D%/worker_messages.c \
+	%D%/worker_process.c
 nodist_%C%_libdaemon_a_SOURCES = %D%/web_page.c %D%/openapi_text.c
 %C%_libdaemon_a_CPPFLAGS = $(AM_CPPFLAGS) -DLATHE_SBINDIR='"$(sbindir)"' \
 	-DLATHE_LIBEXECDIR='"$(libexecdir)"' \

@@ -1,4 +1,4 @@
-/* The daemon as one structure, and requests as the routes see them. Only server.c, request.c and reply.c know
+/* The daemon as one structure, and requests as the routes see them. Only the files of http.h and reply.c know
  * libmicrohttpd; routes work with what stands here. A route's handler is called once the body is complete; it either
  * replies or suspends the request until a job or a piece of work wakes it. Thread rule: loop thread. */
 #ifndef LTH_DAEMON_SERVER_H
@@ -123,7 +123,7 @@ void lth_tls_free(struct lth_tls *tls);
 /* True when the client showed a certificate that our authority signed; its common name is put into `out_name`. */
 bool lth_tls_client(const struct lth_request *request, char *out_name, size_t size);
 
-/* --- request.c */
+/* --- waiting.c */
 /* One timer a request. Without memory for it there is none: the request waits for what it waits for. */
 void lth_request_start_timer(struct lth_request *request, uint64_t ms, uv_timer_cb callback);
 void lth_request_stop_timer(struct lth_request *request);
@@ -132,6 +132,12 @@ void lth_request_resume(struct lth_request *request);  /* a reply must have been
 /* Runs `work` in the thread pool with the request suspended, then `after` on the loop, which replies or goes on waiting. */
 void lth_request_work(struct lth_request *request, void (*work)(struct lth_request *request),
 		      void (*after)(struct lth_request *request));
+/* True when a worker has introduced itself. Else the request waits for that (then its handler is called again), or is
+ * refused once it has waited long. */
+bool lth_request_has_description(struct lth_request *request);
+void lth_request_wake_early(struct lth_server *server);
+
+/* --- request.c */
 const char *lth_request_header(const struct lth_request *request, const char *name); /* NULL when absent */
 /* Calls `visit` for each query argument in order, until it returns false. */
 void lth_request_arguments(const struct lth_request *request,
@@ -142,11 +148,6 @@ void lth_request_client(const struct lth_request *request, char *out_name, size_
 /* The traceparent header, if it is well formed; else empty. */
 void lth_request_trace(const struct lth_request *request, char *out_trace, size_t size);
 bool lth_request_wants_no_cache(const struct lth_request *request);
-
-/* True when a worker has introduced itself. Else the request waits for that (then its handler is called again), or is
- * refused once it has waited long. */
-bool lth_request_has_description(struct lth_request *request);
-void lth_request_wake_early(struct lth_server *server);
 
 /* --- reply.c: each sets the request's reply; headers may be added afterwards */
 void lth_reply_bytes(struct lth_request *request, unsigned status, const char *type, char *bytes,

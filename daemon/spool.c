@@ -1,6 +1,6 @@
 /* Durable jobs: one JSON file a job in jobs/, named by its id. See jobs.h. A job whose handle is given out is
  * written before it is acknowledged and again when it ends; start-up reads all of them back. */
-#include "daemon/jobs.h"
+#include "daemon/jobs_internal.h"
 #include "runtime/base/io.h"
 
 #include <dirent.h>
@@ -28,7 +28,7 @@ static json_t *record_json(const struct lth_job *job)
 	return record;
 }
 
-char *lth_job_record(const struct lth_job *job)
+static char *record_text(const struct lth_job *job)
 {
 	json_t *record = record_json(job);
 	char *text = record ? json_dumps(record, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
@@ -39,6 +39,77 @@ char *lth_job_record(const struct lth_job *job)
 void lth_job_forget(struct lth_store *store, const struct lth_job *job)
 {
 	lth_store_remove_entry(store, "jobs", job->id);
+}
+
+/* --- writing, in the thread pool; one write of a job at a time, the newest state last */
+struct save {
+	uv_work_t request;
+	struct lth_jobs *jobs;
+	struct lth_job *job;
+	char *text, id[LTH_JOB_ID];
+	struct lth_diag diag;
+};
+
+static void run_save(uv_work_t *request)
+{
+	struct save *save = request->data;
+	(void)!lth_store_write_entry(save->jobs->store, "jobs", save->id, save->text, strlen(save->text), &save->diag);
+}
+
+static void tell_saved(struct lth_job *job, const struct lth_diag *diag)
+{
+	for (struct lth_waiter *waiter = job->waiters, *next; waiter; waiter = next) {
+		next = waiter->next;
+		if (waiter->on_saved)
+			waiter->on_saved(waiter, job, diag);
+	}
+}
+
+static void after_save(uv_work_t *request, int status)
+{
+	struct save *done = request->data;
+	struct lth_jobs *jobs = done->jobs;
+	struct lth_job *job = done->job;
+	struct lth_diag diag = done->diag;
+	(void)status;
+	free(done->text);
+	free(done);
+	job->saving = false;
+	if (job->save_again) {
+		lth_job_save(jobs, job);
+		return;
+	}
+	if (diag.code != LTH_OK)
+		lth_log_event(jobs->log, LTH_LOG_ERROR, job->id, "job-save-failed", "found", diag.found, NULL);
+	if (lth_job_ended(job))
+		lth_jobs_wake(jobs, job);
+	else
+		tell_saved(job, &diag);
+}
+
+void lth_job_save(struct lth_jobs *jobs, struct lth_job *job)
+{
+	struct lth_diag diag = {0};
+	job->save_again = job->saving;
+	if (job->saving)
+		return;
+	struct save *save = calloc(1, sizeof(*save));
+	char *text = record_text(job);
+	if (save && text) {
+		*save = (struct save){.jobs = jobs, .job = job, .text = text};
+		memcpy(save->id, job->id, sizeof(save->id));
+		save->request.data = save;
+		job->saving = uv_queue_work(jobs->loop, &save->request, run_save, after_save) == 0;
+	}
+	if (job->saving)
+		return;
+	free(save);
+	free(text);
+	lth_diag_fail(&diag, LTH_OUT_OF_MEMORY, job->id, NULL, NULL, "a job's record");
+	if (lth_job_ended(job))
+		lth_jobs_wake(jobs, job);
+	else
+		tell_saved(job, &diag);
 }
 
 /* --- reading back */
