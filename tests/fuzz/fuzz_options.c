@@ -1,7 +1,7 @@
 /* Fuzz target: the options of a compile as the daemon reads them, from query arguments (one `name=value` a line) or, after
  * a `{`, from a JSON object; and the action key of what passed the check, which must not depend on how it was written. */
 #include "daemon/options.h"
-#include "fuzz_daemon.h"
+#include "tests/fuzz/fuzz_daemon.h"
 
 #include <string.h>
 

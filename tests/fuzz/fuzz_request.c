@@ -3,7 +3,7 @@
  * that is closed refuses what everything before has let through. */
 #include "daemon/negotiate.h"
 #include "daemon/server.h"
-#include "fuzz_daemon.h"
+#include "tests/fuzz/fuzz_daemon.h"
 
 #include <string.h>
 

@@ -17,11 +17,11 @@ check_PROGRAMS += %D%/fuzz_options %D%/fuzz_request
 %C%_fuzz_request_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
 %C%_fuzz_request_LDADD = $(daemon_fuzz_libs)
 check_PROGRAMS += %D%/fuzz_onnx %D%/fuzz_json %D%/fuzz_text %D%/write_onnx
-%C%_fuzz_onnx_SOURCES = %D%/fuzz_onnx.c %D%/fuzz_graph.h
+%C%_fuzz_onnx_SOURCES = %D%/fuzz_onnx.c %D%/fuzz_graph.h %D%/fuzz_import.h
 %C%_fuzz_onnx_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) -fsanitize=fuzzer
 %C%_fuzz_onnx_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
 %C%_fuzz_onnx_LDADD = $(lathe_graph_libs)
-%C%_fuzz_json_SOURCES = %D%/fuzz_json.c %D%/fuzz_graph.h
+%C%_fuzz_json_SOURCES = %D%/fuzz_json.c %D%/fuzz_graph.h %D%/fuzz_import.h
 %C%_fuzz_json_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) -fsanitize=fuzzer
 %C%_fuzz_json_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
 %C%_fuzz_json_LDADD = $(lathe_graph_libs)
@@ -34,6 +34,7 @@ check_PROGRAMS += %D%/fuzz_onnx %D%/fuzz_json %D%/fuzz_text %D%/write_onnx
 %C%_write_onnx_LDADD = runtime/base/libbase.a
 endif
 EXTRA_DIST += %D%/make-corpus %D%/run \
+	%D%/corpus/options.lines %D%/corpus/request.lines \
 	%D%/corpus/options/empty-values \
 	%D%/corpus/options/json \
 	%D%/corpus/options/query \

@@ -10,10 +10,10 @@ check_PROGRAMS += %D%/fuzz_program_text %D%/fuzz_program_binary %D%/fuzz_npy %D%
 %C%_fuzz_program_binary_SOURCES = %D%/fuzz_program_binary.c
 %C%_fuzz_program_binary_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
 %C%_fuzz_program_binary_LDADD = $(runtime_fuzz_libs)
-%C%_fuzz_npy_SOURCES = %D%/fuzz_npy.c
+%C%_fuzz_npy_SOURCES = %D%/fuzz_npy.c %D%/fuzz_tensor.h
 %C%_fuzz_npy_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
 %C%_fuzz_npy_LDADD = $(runtime_fuzz_libs)
-%C%_fuzz_pb_SOURCES = %D%/fuzz_pb.c
+%C%_fuzz_pb_SOURCES = %D%/fuzz_pb.c %D%/fuzz_tensor.h
 %C%_fuzz_pb_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
 %C%_fuzz_pb_LDADD = $(runtime_fuzz_libs)
 %C%_fuzz_value_SOURCES = %D%/fuzz_value.c
