@@ -17,6 +17,9 @@ static enum lth_code load(struct lth_cli *cli, const char *path, const char *fil
 	void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
 	if (!library) {
 		const char *why = dlerror();
+		size_t length = strlen(file);
+		if (why && strncmp(why, file, length) == 0 && strncmp(why + length, ": ", 2) == 0)
+			why += length + 2; /* the place says which file */
 		bool program = why && strstr(why, "position-independent");
 		return lth_diag_fail(&cli->diag, LTH_BAD_EXECUTABLE, path, "a compiled model (.so)",
 				     program ? "a program is run as it is" : NULL, "%s", why ? why : "something else");

@@ -288,10 +288,13 @@ static enum lth_code in_child(struct measuring *m, json_t **out, int64_t *out_rs
 	lth_buf_free(&text);
 	const char *error = json_string_value(json_object_get(answer, "error"));
 	if (!answer || error) {
-		bool memory = json_integer_value(json_object_get(answer, "code")) == LATHE_ERROR_MEMORY;
-		code = lth_diag_fail(diag, memory ? LTH_OUT_OF_MEMORY : LTH_RUNTIME_ERROR, "measure", NULL,
-				     memory ? "measure at smaller dims, or raise the worker's memory limit" : NULL, "%s",
-				     error ? error : "no figures");
+		code = (enum lth_code)json_integer_value(json_object_get(answer, "code"));
+		if (code == LTH_OUT_OF_MEMORY)
+			lth_diag_fail(diag, code, "", NULL,
+				      "measure at smaller dims, or raise the worker's memory limit", "%s", error);
+		else
+			code = lth_diag_read_line(diag, error ? code : LTH_RUNTIME_ERROR, error ? error : "no figures");
+		lth_diag_within(diag, "measure");
 		json_decref(answer);
 		return code;
 	}

@@ -21,10 +21,11 @@ struct lth_sx_pool *lth_lower_pool(struct lth_lower *lower)
 
 enum lth_code lth_lower_fail(struct lth_lower *lower, enum lth_code code, const struct lth_node *node, const char *what)
 {
+	if (!node) /* the kernel as a whole bears its last node's name */
+		node = &lower->graph->nodes[lower->group->nodes[lower->group->num_nodes - 1]];
 	if (lower->code == LTH_OK) {
 		lower->code = code;
-		lth_diag_fail(lower->diag, code, node ? node->name : "", NULL, NULL, "%s: %s",
-			      node ? node->op->name : "kernel", what);
+		lth_diag_fail(lower->diag, code, node->name, NULL, NULL, "%s: %s", node->op->name, what);
 	}
 	return code;
 }

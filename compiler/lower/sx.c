@@ -178,6 +178,8 @@ lth_sx lth_sx_dim(struct lth_sx_pool *pool, lth_dim dim)
 
 lth_sx lth_sx_load(struct lth_sx_pool *pool, uint32_t buffer, enum lth_dtype memory, lth_sx address)
 {
+	if (address == LTH_SX_NONE)
+		return LTH_SX_NONE;
 	struct lth_sx_node node = leaf(LTH_SX_LOAD, lth_compute_dtype(memory));
 	node.memory = memory;
 	node.id = buffer;
@@ -202,6 +204,8 @@ lth_sx lth_sx_anchor(struct lth_sx_pool *pool, uint32_t output, enum lth_dtype d
 lth_sx lth_sx_check(struct lth_sx_pool *pool, lth_sx index, lth_sx limit)
 {
 	int64_t value, bound;
+	if (index == LTH_SX_NONE || limit == LTH_SX_NONE)
+		return LTH_SX_NONE;
 	if (lth_sx_is_int(pool, index, &value) && lth_sx_is_int(pool, limit, &bound) && value >= 0 && value < bound)
 		return index;
 	struct lth_sx_node node = leaf(LTH_SX_CHECK, LTH_DTYPE_I64);

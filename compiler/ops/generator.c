@@ -181,6 +181,11 @@ static enum lth_code infer_one_hot(struct lth_infer *infer)
 	if (lth_is_float(lth_infer_type(infer, 1)->dtype) && !lth_infer_reals(infer, 1, &count))
 		return lth_build_expand(infer, expand_float_depth);
 	enum lth_code code = lth_infer_axis(infer, lth_op_int(infer->node, "axis"), indices->rank + 1, &axis);
+	if (!code)
+		code = lth_infer_need_rank(infer, 2, 1, 1);
+	if (!code)
+		code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, 2, 0), lth_dim_const(infer->dims, 2),
+					 "two values, off and on");
 	if (code)
 		return code;
 	const lth_dim *ints = lth_infer_ints(infer, 1, &count);

@@ -212,7 +212,8 @@ static bool pool_problem(struct lth_lower *lower, const struct lth_node *node, s
 	struct lth_pool *pool = &out->pool;
 	struct lth_window window;
 	place(lth_lower_graph(lower), node, &window);
-	if ((!lth_is_float(compute) && !is_max(node)) || window.spatial > LTH_MAX_SPATIAL || has_indices(node) ||
+	if ((!lth_is_float(compute) && !is_max(node)) || window.spatial == 0 ||
+	    window.spatial > LTH_MAX_SPATIAL || has_indices(node) ||
 	    (!is_max(node) && !is_average(node)))
 		return false;
 	pool->x = lth_operand_of(lower, x);

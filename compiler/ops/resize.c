@@ -89,6 +89,16 @@ static lth_dim resized_extent(struct lth_graph *graph, const struct lth_node *no
 	return lth_dim_from_real(dims, lth_real_apply(dims, LTH_EXPR_RFLOOR, extent, extent));
 }
 
+static enum lth_code need_list(struct lth_infer *infer, uint32_t input, uint32_t count, const char *rule)
+{
+	if (!lth_infer_type(infer, input))
+		return lth_infer_reject(infer, rule, "none");
+	enum lth_code code = lth_infer_need_rank(infer, input, 1, 1);
+	return code ? code
+		    : lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, input, 0),
+					lth_dim_const(infer->dims, count), rule);
+}
+
 static enum lth_code check_lists(struct lth_infer *infer)
 {
 	uint32_t count, given, rank = lth_infer_rank(infer, INPUT), axis;
@@ -113,7 +123,13 @@ static enum lth_code check_lists(struct lth_infer *infer)
 	}
 	if (given != count)
 		return lth_infer_reject(infer, "one entry a resized axis", "%u entries for %u axes", given, count);
-	return LTH_OK;
+	/* what the run reads one by one: scales that it alone knows, and the box to crop */
+	enum lth_code code = LTH_OK;
+	if (has_scales && has_sizes)
+		code = need_list(infer, SCALES, count, "one scale a resized axis");
+	if (!code && lth_op_string_is(infer->node, "coordinate_transformation_mode", "tf_crop_and_resize"))
+		code = need_list(infer, ROI, 2 * count, "a begin and an end of each resized axis");
+	return code;
 }
 
 /* Scales that only the run knows: the sizes are computed beside, and both are inputs; the sizes decide the shape, the

@@ -62,6 +62,23 @@ const char *lth_diag_line(const struct lth_diag *diag, char *buffer, unsigned lo
 	return buffer;
 }
 
+enum lth_code lth_diag_read_line(struct lth_diag *diag, enum lth_code code, const char *line)
+{
+	const char *title = lth_code_text(code);
+	size_t length = strlen(title);
+	if (strncmp(line, title, length) == 0 && strncmp(line + length, ": ", 2) == 0)
+		line += length + 2;
+	const char *found = strstr(line, ": found ");
+	char place[sizeof(diag->place)] = "";
+	if (found && (size_t)(found - line) < sizeof(place)) {
+		memcpy(place, line, (size_t)(found - line));
+		line = found + strlen(": found ");
+	} else if (strncmp(line, "found ", 6) == 0) {
+		line += 6;
+	}
+	return lth_diag_fail(diag, code, place, NULL, NULL, "%s", line);
+}
+
 /* Levenshtein distance with letter case ignored, cut off at words of 64 letters. */
 static unsigned distance(const char *a, const char *b)
 {

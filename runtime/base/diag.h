@@ -25,6 +25,10 @@ void lth_diag_within(struct lth_diag *diag, const char *format, ...) LTH_PRINTF(
 /* One line for people: "TITLE: PLACE: found FOUND, expected EXPECTED; ADVICE". Returns `buffer`. */
 const char *lth_diag_line(const struct lth_diag *diag, char *buffer, unsigned long size);
 
+/* Records what such a line says, of whoever could pass on text only. A title that is not the code's stays in what was
+ * found. Returns `code`. */
+enum lth_code lth_diag_read_line(struct lth_diag *diag, enum lth_code code, const char *line);
+
 /* The known word nearest to `word` by edit distance, or NULL when none is near (more than a third differs).
  * `names` has `count` entries. Used by every "unknown X, did you mean Y". */
 const char *lth_nearest(const char *word, const char *const *names, unsigned long count);

@@ -32,6 +32,16 @@ static void list_symbols(const struct lathe_description *d, char *out, size_t si
 		snprintf(out, size, "none: every dimension of this model is fixed");
 }
 
+static void describe_range(const struct lathe_symbol *s, char *out, size_t size)
+{
+	char top[32] = "inf", multiple[48] = "";
+	if (s->max != INT64_MAX)
+		snprintf(top, sizeof(top), "%lld", (long long)s->max);
+	if (s->multiple > 1)
+		snprintf(multiple, sizeof(multiple), ", a multiple of %lld", (long long)s->multiple);
+	snprintf(out, size, "%s in [%lld, %s]%s", s->name, (long long)s->min, top, multiple);
+}
+
 enum lth_code lth_exe_bind_dims(struct lth_exe *exe, const struct lth_exe_options *options, struct lth_diag *diag)
 {
 	const struct lathe_description *d = exe->description;
@@ -52,8 +62,7 @@ enum lth_code lth_exe_bind_dims(struct lth_exe *exe, const struct lth_exe_option
 		}
 		const struct lathe_symbol *s = &d->symbols[symbol];
 		if (value < s->min || value > s->max || value % s->multiple != 0) {
-			snprintf(expected, sizeof(expected), "%s in [%lld, %lld], a multiple of %lld", s->name,
-				 (long long)s->min, (long long)s->max, (long long)s->multiple);
+			describe_range(s, expected, sizeof(expected));
 			return lth_diag_fail(diag, LTH_INVALID_OPTION, "--dim", expected, NULL, "%lld", value);
 		}
 		exe->symbols[symbol] = value;
@@ -111,7 +120,12 @@ enum lth_code lth_exe_read_inputs(struct lth_exe *exe, const struct lth_exe_opti
 			snprintf(expected, sizeof(expected), "%u inputs", d->num_inputs);
 			return lth_diag_fail(diag, LTH_BAD_INPUT, file, expected, NULL, "one more");
 		}
+		if (is_given(exe, (uint32_t)input))
+			return lth_diag_fail(diag, LTH_BAD_INPUT, d->inputs[input].name, "one file for an input", NULL,
+					     "a second one, %s", file);
 		enum lth_code code = lth_exe_read_input(exe, (uint32_t)input, file, diag);
+		if (code == LTH_NOT_FOUND && strchr(file, '='))
+			snprintf(diag->advice, sizeof(diag->advice), "--help lists the inputs, for NAME=FILE");
 		if (code != LTH_OK)
 			return code;
 	}

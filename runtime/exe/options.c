@@ -119,6 +119,10 @@ enum lth_code lth_exe_parse(int argc, char **argv, struct lth_exe_options *out_o
 		if (code != LTH_OK)
 			return code;
 	}
+	enum lth_exe_option lonely = o.given[LTH_EXE_PROFILE] ? LTH_EXE_PROFILE : LTH_EXE_WARMUP;
+	if (o.given[lonely] && !o.given[LTH_EXE_BENCH])
+		return lth_diag_fail(diag, LTH_INVALID_OPTION, lonely == LTH_EXE_PROFILE ? "--profile" : "--warmup",
+				     "--bench N beside it", NULL, "no runs to measure");
 	o.inputs = (const char *const *)argv;
 	o.num_inputs = inputs;
 	*out_options = o;

@@ -82,7 +82,7 @@ static enum lth_code write_outputs(const struct lth_exe *exe, const struct lth_e
 				   struct lth_diag *diag)
 {
 	if (mkdir(options->output, 0777) != 0 && errno != EEXIST)
-		return lth_diag_fail(diag, LTH_IO_ERROR, options->output, NULL, NULL, "cannot create the folder: %s",
+		return lth_diag_fail(diag, LTH_IO_ERROR, options->output, "a folder to write to", NULL, "%s",
 				     strerror(errno));
 	enum lth_code code = LTH_OK;
 	for (uint32_t i = 0; i < exe->description->num_outputs && code == LTH_OK; i++) {

@@ -8,20 +8,7 @@
 
 enum lth_code lth_exe_error(struct lth_diag *diag, const struct lathe_error *error)
 {
-	/* The text is the line of a diag: "TITLE: PLACE: found FOUND, expected ...". Take its parts apart again. */
-	const char *text = error->text, *title = lth_code_text((enum lth_code)error->code);
-	size_t length = strlen(title);
-	if (strncmp(text, title, length) == 0 && strncmp(text + length, ": ", 2) == 0)
-		text += length + 2;
-	const char *found = strstr(text, ": found ");
-	char place[sizeof(diag->place)] = "";
-	if (found && (size_t)(found - text) < sizeof(place)) {
-		memcpy(place, text, (size_t)(found - text));
-		text = found + strlen(": found ");
-	} else if (strncmp(text, "found ", 6) == 0) {
-		text += 6;
-	}
-	return lth_diag_fail(diag, (enum lth_code)error->code, place, NULL, NULL, "%s", text);
+	return lth_diag_read_line(diag, (enum lth_code)error->code, error->text);
 }
 
 static void put_string(struct lth_buf *out, const char *key, const char *value)

@@ -260,6 +260,17 @@ static const struct {
 	{"input %a : f32[3]\n%y = Cast(%a) {to: 99} : f32[]\noutput %y\n", LTH_INVALID_GRAPH, "attribute 'to' is 99"},
 	{"input %a : f32[3]\n%y = Gelu(%a) {approximate: \"tan\"} : f32[]\noutput %y\n", LTH_INVALID_GRAPH,
 	 "attribute 'approximate' is 'tan', expected none,tanh"},
+	{"input %i : i64[3]\nconst %d : i64[1] = [4]\ninput %v : f32[2, 2]\n%y = OneHot(%i, %d, %v) : f32[]\noutput %y\n",
+	 LTH_INVALID_GRAPH, "input 2 'v' has rank 2"},
+	{"input %i : i64[3]\nconst %d : i64[1] = [4]\ninput %v : f32[3]\n%y = OneHot(%i, %d, %v) : f32[]\noutput %y\n",
+	 LTH_INVALID_GRAPH, "expected two values, off and on"},
+	{"input %a : f32[3, 4]\ninput %s : f32[2, 2]\nconst %n : i64[2] = [6, 8]\n"
+	 "%y = Resize(%a, _, %s, %n) : f32[]\noutput %y\n", LTH_INVALID_GRAPH, "input 2 's' has rank 2"},
+	{"input %a : f32[3, 4]\ninput %s : f32[1]\nconst %n : i64[2] = [6, 8]\n"
+	 "%y = Resize(%a, _, %s, %n) : f32[]\noutput %y\n", LTH_INVALID_GRAPH, "one scale a resized axis"},
+	{"input %a : f32[3, 4]\ninput %r : f32[2]\nconst %n : i64[2] = [6, 8]\n"
+	 "%y = Resize(%a, %r, _, %n) {coordinate_transformation_mode: \"tf_crop_and_resize\"} : f32[]\noutput %y\n",
+	 LTH_INVALID_GRAPH, "a begin and an end of each resized axis"},
 	{"input %a : f32[3, 4]\nconst %s : i64[2] = [5, -1]\n%y = Reshape(%a, %s) : f32[]\noutput %y\n",
 	 LTH_INVALID_GRAPH, "found 5 and 12"},
 	{"input %a : f32[3, 4]\ninput %b : f32[5, 6]\n%y = MatMul(%a, %b) : f32[]\noutput %y\n", LTH_INVALID_GRAPH,
