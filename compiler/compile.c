@@ -69,7 +69,9 @@ static enum lth_code import(struct lth_variant *build)
 static enum lth_code graph_passes(struct lth_variant *build)
 {
 	struct lth_pass_context context = {.opt_level = build->opt_level,
-					   .vector_lanes = build->lower_target.vector_bytes / 4};
+					   .vector_lanes = build->lower_target.vector_bytes / 4,
+					   .on_pass = build->request->on_pass,
+					   .on_pass_context = build->request->on_stage_context};
 	const char *dump = json_string_value(lth_variant_option(build, LTH_OPTION_ID_DUMP_AFTER));
 	enum lth_code code = lth_passes_run(build->graph, &build->passes, &context, build->verify,
 					    dump && *dump ? dump : NULL, &build->ir_text, build->records,

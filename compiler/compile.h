@@ -31,7 +31,8 @@ struct lth_compile_request {
 	unsigned jobs;             /* threads for code generation, at least 1 */
 	/* Told the name of each stage as it begins ("import", "passes", "codegen", ...); may be NULL. Non-zero cancels. */
 	int (*on_stage)(void *context, const char *stage);
-	void *on_stage_context;
+	void (*on_pass)(void *context, const char *pass); /* and of each pass, graph and memory; may be NULL */
+	void *on_stage_context;                           /* of both */
 };
 
 struct lth_artifact {

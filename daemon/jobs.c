@@ -26,9 +26,10 @@ bool lth_job_ended(const struct lth_job *job)
 }
 
 /* --- events and waiters */
-void lth_jobs_add_event(struct lth_job *job, const char *name, const char *stage)
+void lth_jobs_add_event(struct lth_job *job, const char *name, const char *stage, const char *pass)
 {
-	if (job->num_events >= LTH_JOB_EVENTS)
+	unsigned most = lth_job_ended(job) ? LTH_JOB_EVENTS : LTH_JOB_EVENTS - 1; /* the last is for the end */
+	if (job->num_events >= most)
 		return;
 	if (!job->events)
 		job->events = calloc(LTH_JOB_EVENTS, sizeof(*job->events));
@@ -36,6 +37,8 @@ void lth_jobs_add_event(struct lth_job *job, const char *name, const char *stage
 				 (double)(lth_now_ns() - job->created_ns) * 1e-6);
 	if (stage && *stage)
 		json_object_set_new(data, "stage", json_string(stage));
+	if (pass)
+		json_object_set_new(data, "pass", json_string(pass));
 	char *text = data ? json_dumps(data, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
 	json_decref(data);
 	if (!job->events || !text) {
@@ -208,7 +211,7 @@ void lth_jobs_finish(struct lth_jobs *jobs, struct lth_job *job)
 		snprintf(job->answer_digest, sizeof(job->answer_digest), "%s",
 			 job->answer->digest[0] ? job->answer->digest : job->answer->plan_digest);
 	log_end(jobs, job);
-	lth_jobs_add_event(job, lth_job_state_name(job->state), NULL);
+	lth_jobs_add_event(job, lth_job_state_name(job->state), NULL, NULL);
 	if (!jobs->closing)
 		lth_jobs_set_timer(jobs);
 	if (job->durable && !jobs->closing) /* a job cut off by the end of the daemon is for its next life */
@@ -307,7 +310,7 @@ void lth_jobs_requeue(struct lth_jobs *jobs, struct lth_job *job)
 	job->deadline_ns = lth_now_ns() + job->spec.timeout_ms * 1000000;
 	jobs->queued++;
 	lth_jobs_count(jobs);
-	lth_jobs_add_event(job, "queued", NULL);
+	lth_jobs_add_event(job, "queued", NULL, NULL);
 	lth_jobs_set_timer(jobs);
 }
 

@@ -86,6 +86,7 @@ struct lth_jobs *lth_jobs_create(uv_loop_t *loop, const struct lth_config *confi
 /* The pool's events for jobs go here. */
 void lth_jobs_attach(struct lth_jobs *jobs, struct lth_pool *pool);
 void lth_jobs_on_stage(struct lth_jobs *jobs, struct lth_task *task, const char *stage);
+void lth_jobs_on_pass(struct lth_task *task, const char *pass);
 void lth_jobs_on_outcome(struct lth_jobs *jobs, struct lth_task *task, struct lth_outcome *outcome);
 void lth_jobs_schedule(struct lth_jobs *jobs);
 

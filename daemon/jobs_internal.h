@@ -34,7 +34,8 @@ struct lth_jobs {
 };
 
 /* --- jobs.c */
-void lth_jobs_add_event(struct lth_job *job, const char *name, const char *stage);
+/* Stage and pass may be NULL. The last of the LTH_JOB_EVENTS places is kept for the end. */
+void lth_jobs_add_event(struct lth_job *job, const char *name, const char *stage, const char *pass);
 /* DONE when the job has an answer, else FAILED with its diag. Leaves the counts of the state it was in. Those who wait
  * hear of it once a durable job's record is on disk. */
 void lth_jobs_finish(struct lth_jobs *jobs, struct lth_job *job);

@@ -48,6 +48,7 @@ struct lth_outcome {
 struct lth_pool_events {
 	void *context;
 	void (*on_stage)(void *context, struct lth_task *task, const char *stage);
+	void (*on_pass)(void *context, struct lth_task *task, const char *pass);
 	void (*on_outcome)(void *context, struct lth_task *task, struct lth_outcome *outcome);
 	void (*on_room)(void *context); /* a worker has become idle */
 	/* The first worker of a build has described itself; false refuses the worker. */

@@ -74,7 +74,7 @@ static enum lth_code start(struct lth_jobs *jobs, struct lth_job *job, struct lt
 	snprintf(jobs->last_client, sizeof(jobs->last_client), "%s", job->spec.client);
 	lth_metrics_time(jobs->metrics, LTH_HISTOGRAM_QUEUE, now - job->created_ns);
 	lth_log_event(jobs->log, LTH_LOG_DEBUG, job->id, "job-started", "client", job->spec.client, NULL);
-	lth_jobs_add_event(job, "started", NULL);
+	lth_jobs_add_event(job, "started", NULL, NULL);
 	return LTH_OK;
 }
 
@@ -100,7 +100,13 @@ void lth_jobs_on_stage(struct lth_jobs *jobs, struct lth_task *task, const char 
 	struct lth_job *job = task->owner;
 	(void)jobs;
 	snprintf(job->stage, sizeof(job->stage), "%s", stage);
-	lth_jobs_add_event(job, "stage", stage);
+	lth_jobs_add_event(job, "stage", stage, NULL);
+}
+
+void lth_jobs_on_pass(struct lth_task *task, const char *pass)
+{
+	struct lth_job *job = task->owner;
+	lth_jobs_add_event(job, "pass", job->stage, pass);
 }
 
 struct published {
@@ -172,7 +178,7 @@ void lth_jobs_on_outcome(struct lth_jobs *jobs, struct lth_task *task, struct lt
 		job->state = LTH_STATE_QUEUED;
 		lth_jobs_release_inputs(job);
 		lth_jobs_count(jobs);
-		lth_jobs_add_event(job, "retry", outcome->stage);
+		lth_jobs_add_event(job, "retry", outcome->stage, NULL);
 		lth_jobs_schedule(jobs);
 		return;
 	}

@@ -58,6 +58,12 @@ static void on_stage(void *context, struct lth_task *task, const char *stage)
 	lth_jobs_on_stage(server->jobs, task, stage);
 }
 
+static void on_pass(void *context, struct lth_task *task, const char *pass)
+{
+	lth_jobs_on_pass(task, pass);
+	(void)context;
+}
+
 static void on_outcome(void *context, struct lth_task *task, struct lth_outcome *outcome)
 {
 	struct lth_server *server = context;
@@ -349,7 +355,7 @@ enum lth_code lth_server_start(struct lth_server *server, uv_loop_t *loop, struc
 				       &server->log);
 	if (!server->jobs)
 		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "start", NULL, NULL, "jobs");
-	const struct lth_pool_events events = {server, on_stage, on_outcome, on_room, on_description};
+	const struct lth_pool_events events = {server, on_stage, on_pass, on_outcome, on_room, on_description};
 	server->pool = lth_pool_create(loop, &server->config, &server->store, &server->metrics, &server->log, &events);
 	if (!server->pool)
 		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "start", NULL, NULL, "the pool");

@@ -131,6 +131,10 @@ static void on_message(struct lth_pool_worker *worker)
 	else if (strcmp(event, "stage") == 0 && worker->state == LTH_WORKER_BUSY) {
 		copy_text(worker->stage, sizeof(worker->stage), message, "stage");
 		pool->events.on_stage(pool->events.context, worker->task, worker->stage);
+	} else if (strcmp(event, "pass") == 0 && worker->state == LTH_WORKER_BUSY) {
+		char pass[64];
+		copy_text(pass, sizeof(pass), message, "pass");
+		pool->events.on_pass(pool->events.context, worker->task, pass);
 	} else if (strcmp(event, "done") == 0 || strcmp(event, "failed") == 0)
 		on_end(worker, message, event[0] == 'd');
 	else if (strcmp(event, "crash") == 0) {

@@ -163,6 +163,8 @@ enum lth_code lth_variant_memory(struct lth_variant *build)
 						   .live_bound_before = before.live_bound,
 						   .arena_before = before.arena};
 		uint64_t start = lth_now_ns(), cpu = lth_cpu_ns();
+		if (build->request->on_pass)
+			build->request->on_pass(build->request->on_stage_context, lth_passes[id].name);
 		enum lth_code code = run_pass(build, id);
 		record->ms = (double)(lth_now_ns() - start) / 1e6;
 		record->cpu_ms = (double)(lth_cpu_ns() - cpu) / 1e6;

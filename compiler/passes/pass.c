@@ -75,6 +75,8 @@ static enum lth_code run_one(struct lth_graph *graph, enum lth_pass_id id, const
 	*record = (struct lth_pass_record){.pass = id, .arena_before = -1, .arena_after = -1};
 	record->nodes_before = lth_graph_live_nodes(graph);
 	record->live_bound_before = lth_graph_live_bound(graph);
+	if (context->on_pass)
+		context->on_pass(context->on_pass_context, lth_passes[id].name);
 	uint64_t wall_start_ns = lth_now_ns(), cpu_start_ns = lth_cpu_ns();
 	enum lth_code code = lth_passes[id].run(graph, context, diag);
 	record->ms = (double)(lth_now_ns() - wall_start_ns) / 1e6;

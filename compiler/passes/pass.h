@@ -17,6 +17,8 @@ struct lth_pass_context {
 	unsigned opt_level;
 	unsigned vector_lanes;   /* f32 lanes of the target's widest useful unit: 4, 8 or 16 */
 	uint64_t fold_bytes;     /* FoldConstant leaves results above this unfolded (0: no limit) */
+	void (*on_pass)(void *context, const char *name); /* told each pass as it begins; may be NULL */
+	void *on_pass_context;
 };
 
 typedef enum lth_code (*lth_graph_pass_fn)(struct lth_graph *graph, const struct lth_pass_context *context,

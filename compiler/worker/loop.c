@@ -37,6 +37,11 @@ static int on_stage(void *context, const char *stage)
 	return !send_json(context, json_pack("{s:s, s:s}", "event", "stage", "stage", stage), NULL, 0);
 }
 
+static void on_pass(void *context, const char *pass)
+{
+	send_json(context, json_pack("{s:s, s:s}", "event", "pass", "pass", pass), NULL, 0);
+}
+
 static bool send_failure(struct worker *worker, const struct lth_diag *diag)
 {
 	json_t *message = json_pack("{s:s, s:s}", "event", "failed", "slug", lth_code_slug(diag->code));
@@ -128,6 +133,7 @@ static enum lth_code run_compile(struct worker *worker, const json_t *request, c
 			.deadline_ns = left_ms > 0 ? lth_now_ns() + (uint64_t)left_ms * 1000000 : 0,
 			.jobs = threads > 0 && threads < 1024 ? (unsigned)threads : 1,
 			.on_stage = on_stage,
+			.on_pass = on_pass,
 			.on_stage_context = worker,
 		};
 		code = worker->functions->compile(&compile, out_result, diag);

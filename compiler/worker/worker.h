@@ -5,6 +5,7 @@
  *   worker  -> {"event":"ready","build","layers":[...]} + [description memfd]          once, after it has locked itself in
  *   daemon  -> {"event":"job","job"} + [request memfd, bundle file, payload, files...]
  *   worker  -> {"event":"stage","stage"}                                               as each stage begins
+ *   worker  -> {"event":"pass","pass"}                                                 and each pass of a compile
  *   worker  -> {"event":"done","index_offset","index_bytes"}                           the bundle is complete
  *   worker  -> {"event":"failed","slug","place","found","expected","advice"}           the job failed, the worker is well
  *   worker  -> {"event":"crash","signal","address_space_bytes"}                        last words of a dying worker
