@@ -58,19 +58,44 @@ static void fail_diag(struct lth_cli_verdict *verdict, const struct lth_diag *di
 enum { PATH_SIZE = 4096 + 32 }; /* of a file in a folder */
 
 /* --- in the child */
-static enum lth_code read_set(struct lth_exe *exe, const char *set, struct lth_diag *diag)
+/* The input that the file's tensor is named after, or num_inputs. */
+static uint32_t input_named(const struct lth_exe *exe, const char *path)
 {
-	for (uint32_t i = 0; i < exe->description->num_inputs; i++) {
-		char path[PATH_SIZE];
-		snprintf(path, sizeof(path), "%s/input_%u.pb", set, i);
-		enum lth_code code = lth_exe_read_input(exe, i, path, diag);
-		if (code != LTH_OK)
-			return code;
-	}
-	return LTH_OK;
+	struct lth_host_tensor tensor = {0};
+	struct lth_diag ignored = {0};
+	uint32_t input = 0, count = exe->description->num_inputs;
+	if (lth_host_read_file(path, &tensor, &ignored) != LTH_OK)
+		return count;
+	while (input < count && (!tensor.name || strcmp(tensor.name, exe->description->inputs[input].name) != 0))
+		input++;
+	lth_host_tensor_free(&tensor);
+	return input;
 }
 
-/* Whether an output is what a file says; a file that cannot be read is in the diag. */
+/* Files of a set are in the order of the inputs, or, in some suites, in any order with the inputs' names: then these say
+ * which input each is for. */
+static enum lth_code read_set(struct lth_exe *exe, const char *set, struct lth_diag *diag)
+{
+	uint32_t count = exe->description->num_inputs;
+	uint32_t *input_of = calloc(count + 1, sizeof(*input_of));
+	bool *taken = calloc(count + 1, sizeof(*taken)), all_named = input_of && taken;
+	enum lth_code code = LTH_OK;
+	char path[PATH_SIZE];
+	for (uint32_t i = 0; i < count && all_named; i++) {
+		snprintf(path, sizeof(path), "%s/input_%u.pb", set, i);
+		input_of[i] = input_named(exe, path);
+		all_named = input_of[i] < count && !taken[input_of[i]];
+		taken[input_of[i]] = true;
+	}
+	for (uint32_t i = 0; i < count && code == LTH_OK; i++) {
+		snprintf(path, sizeof(path), "%s/input_%u.pb", set, i);
+		code = lth_exe_read_input(exe, all_named ? input_of[i] : i, path, diag);
+	}
+	free(input_of);
+	free(taken);
+	return code;
+}
+
 static bool check_output(const struct lth_exe *exe, uint32_t number, const char *path,
 			 const struct lth_cli_tolerance *tolerance, char *reason, size_t size, struct lth_diag *diag)
 {

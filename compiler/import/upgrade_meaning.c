@@ -93,24 +93,108 @@ static bool uses_output(const struct lth_draft *draft, uint32_t from)
 	return false;
 }
 
-/* Version 8 had a batch axis and sequence lengths. */
-enum lth_code lth_up_scan_batches(struct lth_importer *importer, struct lth_draft *draft, const char *detail)
+/* ---- Scan ---- */
+
+/* The Scan of one batch entry: the old body over axis 0, in a region whose inputs are the entry's slices. */
+static enum lth_code scan_of_entry(struct lth_importer *importer, const struct lth_draft *draft, lth_region_id region)
 {
-	(void)detail;
-	return lth_up_unsupported(importer, draft, "the batched form of operator set 8");
+	struct lth_draft inner = {.domain = "", .op = "Scan", .version = 9, .region = region};
+	const struct lth_attr *body = lth_draft_find(draft, "body"), *directions = lth_draft_find(draft, "directions");
+	const struct lth_attr count = lth_up_attr_int("num_scan_inputs", lth_up_int_attr(draft, "num_scan_inputs", 0));
+	inner.name = lth_arena_printf(importer->arena, "%s.entry", draft->name);
+	bool ok = inner.name && lth_draft_attr(importer, &inner, body) && lth_draft_attr(importer, &inner, &count);
+	if (ok && directions) {
+		struct lth_attr renamed = *directions;
+		renamed.name = "scan_input_directions";
+		ok = lth_draft_attr(importer, &inner, &renamed);
+	}
+	for (uint32_t i = 1; i < draft->num_inputs && ok; i++) {
+		const char *name = importer->graph->values[draft->inputs[i]].name;
+		lth_value_id slice = lth_graph_input(importer->graph, region, name, NULL);
+		ok = slice != LTH_NONE && lth_draft_input(importer, &inner, slice);
+	}
+	for (uint32_t i = 0; i < draft->num_outputs && ok; i++) {
+		lth_value_id result = lth_graph_value(importer->graph, inner.name, NULL);
+		ok = result != LTH_NONE && lth_draft_output(importer, &inner, result) &&
+		     lth_graph_output(importer->graph, region, result);
+	}
+	return ok ? lth_importer_emit(importer, &inner) : lth_importer_memory(importer);
 }
 
-/* Before 14 further outputs meant training. */
+/* Version 8 had a batch axis before all others: a Scan over the batch whose body is the Scan of one entry. */
+enum lth_code lth_up_scan_batches(struct lth_importer *importer, struct lth_draft *draft, const char *detail)
+{
+	struct lth_attr body = {.name = "body", .kind = LTH_ATTR_REGION, .count = 1};
+	(void)detail;
+	if (!lth_draft_find(draft, "body") || draft->num_inputs < 2)
+		return lth_up_fail(importer, draft, "a body, and inputs behind sequence_lens", "others");
+	if (draft->inputs[0] != LTH_NONE)
+		return lth_up_unsupported(importer, draft, "input 0 'sequence_lens'");
+	for (uint32_t i = 1; i < draft->num_inputs; i++)
+		if (draft->inputs[i] == LTH_NONE)
+			return lth_up_fail(importer, draft, "all inputs behind sequence_lens", "an absent one");
+	body.id = lth_graph_region(importer->graph, LTH_NONE);
+	if (body.id == LTH_NONE)
+		return lth_importer_memory(importer);
+	enum lth_code code = scan_of_entry(importer, draft, body.id);
+	if (code)
+		return code;
+	lth_draft_drop(draft, "directions");
+	lth_draft_drop(draft, "body");
+	draft->num_inputs--;
+	memmove(draft->inputs, draft->inputs + 1, draft->num_inputs * sizeof(*draft->inputs));
+	if (!lth_draft_attr(importer, draft, &body))
+		return lth_importer_memory(importer);
+	return lth_up_set_int(importer, draft, "num_scan_inputs", draft->num_inputs);
+}
+
+/* ---- BatchNormalization ---- */
+
+/* Statistics for each element: (x - mean) / sqrt(variance + epsilon) * scale + bias, over the batch. */
+static enum lth_code element_norm(struct lth_importer *importer, struct lth_draft *draft)
+{
+	double epsilon = lth_up_float_attr(draft, "epsilon", 1e-5);
+	enum { X, SCALE, BIAS, MEAN, VARIANCE };
+	lth_value_id pair[2] = {lth_up_floats(importer, draft, "epsilon", 0, NULL, &epsilon, 1)};
+	const lth_value_id *in = draft->inputs;
+	enum lth_code code;
+	if (draft->num_inputs != VARIANCE + 1)
+		return lth_up_fail(importer, draft, "five inputs", "others");
+	pair[1] = in[VARIANCE];
+	code = lth_up_emit(importer, draft, "CastLike", pair, 2, NULL, 0, &pair[0]);
+	if (!code)
+		code = lth_up_emit(importer, draft, "Add", pair, 2, NULL, 0, &pair[0]);
+	if (!code)
+		code = lth_up_emit(importer, draft, "Sqrt", pair, 1, NULL, 0, &pair[1]);
+	pair[0] = in[SCALE];
+	if (!code)
+		code = lth_up_emit(importer, draft, "Div", pair, 2, NULL, 0, &pair[1]);
+	lth_value_id centred[2] = {in[X], in[MEAN]};
+	if (!code)
+		code = lth_up_emit(importer, draft, "Sub", centred, 2, NULL, 0, &pair[0]);
+	if (!code)
+		code = lth_up_emit(importer, draft, "Mul", pair, 2, NULL, 0, &pair[0]);
+	pair[1] = in[BIAS];
+	return code ? code : lth_up_finish(importer, draft, "Add", pair, 2, NULL, 0);
+}
+
+/* Before 14 further outputs meant training: the running mean and variance, and the batch's own, which are gone now. */
 enum lth_code lth_up_batch_norm(struct lth_importer *importer, struct lth_draft *draft, const char *detail)
 {
 	(void)detail;
-	if (lth_up_int_attr(draft, "spatial", 1) == 0)
-		return lth_up_unsupported(importer, draft, "statistics for each element (spatial = 0)");
-	if (uses_output(draft, 1))
-		return lth_up_unsupported(importer, draft, "the training form of operator sets before 14");
+	if (uses_output(draft, 3))
+		return lth_up_unsupported(importer, draft, "outputs 3 'saved_mean' and 4 'saved_var'");
+	bool elements = lth_up_int_attr(draft, "spatial", 1) == 0, training = uses_output(draft, 1);
+	if (elements && training)
+		return lth_up_unsupported(importer, draft, "training with statistics for each element (spatial = 0)");
+	if (elements)
+		return element_norm(importer, draft);
 	lth_draft_drop(draft, "spatial");
 	lth_draft_drop(draft, "is_test");
-	return LTH_OK;
+	if (!training)
+		return LTH_OK;
+	draft->num_outputs = draft->num_outputs < 3 ? draft->num_outputs : 3;
+	return lth_up_set_int(importer, draft, "training_mode", 1);
 }
 
 /* A Dropout that cannot be training is the identity; a mask of the data's type became one of bools in 10. */

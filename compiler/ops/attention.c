@@ -1,5 +1,5 @@
 /* Attention as products, biases and a softmax, for the passes to fuse; and RotaryEmbedding, which is plain movement. */
-#include "compiler/ops/build.h"
+#include "compiler/ops/attention.h"
 #include "compiler/ops/family.h"
 
 #include <math.h>
@@ -13,31 +13,6 @@ static lth_value_id add(struct lth_infer *infer, lth_value_id a, lth_value_id b)
 	return lth_build2(infer, LTH_OP_ID_Add, a, b);
 }
 
-static lth_value_id select(struct lth_infer *infer, lth_value_id condition, lth_value_id a, lth_value_id b)
-{
-	return lth_build(infer, LTH_OP_ID_Where, (lth_value_id[]){condition, a, b}, 3, NULL, 0);
-}
-
-static lth_value_id concat(struct lth_infer *infer, lth_value_id a, lth_value_id b, int64_t axis)
-{
-	const struct lth_attr attr = {.name = "axis", .kind = LTH_ATTR_INT, .count = 1, .i = axis};
-	return lth_build(infer, LTH_OP_ID_Concat, (lth_value_id[]){a, b}, 2, &attr, 1);
-}
-
-/* An axis's extent as an i64 scalar. */
-static lth_value_id extent_of(struct lth_infer *infer, lth_value_id value, int64_t axis)
-{
-	lth_value_id shape = lth_build1(infer, LTH_OP_ID_Shape, value);
-	return lth_build2(infer, LTH_OP_ID_Gather, shape, lth_build_scalar(infer, LTH_DTYPE_I64, (double)axis));
-}
-
-/* 0, 1, ... as i64. */
-static lth_value_id count_to(struct lth_infer *infer, lth_value_id limit)
-{
-	lth_value_id zero = lth_build_scalar(infer, LTH_DTYPE_I64, 0), one = lth_build_scalar(infer, LTH_DTYPE_I64, 1);
-	return lth_build(infer, LTH_OP_ID_Range, (lth_value_id[]){zero, limit, one}, 3, NULL, 0);
-}
-
 /* What an expansion carries along. */
 struct attention {
 	enum lth_dtype dtype;
@@ -46,33 +21,6 @@ struct attention {
 	lth_value_id bias;         /* LTH_NONE while there is none */
 	lth_value_id zero, never;  /* scalars 0 and -inf of dtype */
 };
-
-/* [batch, sequence, heads * size] as [batch, heads, sequence, size]. */
-static lth_value_id split_heads(struct lth_infer *infer, lth_value_id x, int64_t heads)
-{
-	static const int64_t perm[] = {0, 2, 1, 3};
-	return lth_build_transpose(infer, lth_build_reshape(infer, x, (int64_t[]){0, 0, heads, -1}, 4), perm, 4);
-}
-
-/* Key or value heads repeated for the query heads that share them: h0, h0, h1, h1, ... */
-static lth_value_id repeat_heads(struct lth_infer *infer, lth_value_id x, int64_t times)
-{
-	const int64_t two = 2, shape[] = {1, 1, times, 1, 1}, merged = times;
-	lth_dim heads, size;
-	int64_t head_count, head_size;
-	if (infer->failed)
-		return x;
-	heads = infer->graph->values[x].type.dims[1];
-	size = infer->graph->values[x].type.dims[3];
-	if (!lth_dim_is_const(infer->dims, heads, &head_count) || !lth_dim_is_const(infer->dims, size, &head_size)) {
-		infer->failed = lth_infer_unsupported(infer, "give heads a fixed number and size",
-						      "shared heads of symbolic number or size");
-		return x;
-	}
-	lth_value_id wide = lth_build_unsqueeze(infer, x, &two, 1);
-	wide = lth_build2(infer, LTH_OP_ID_Expand, wide, lth_build_ints(infer, shape, 5));
-	return lth_build_reshape(infer, wide, (int64_t[]){0, head_count * merged, -1, head_size}, 4);
-}
 
 static void add_bias(struct lth_infer *infer, struct attention *a, lth_value_id bias)
 {
@@ -89,14 +37,14 @@ static void apply_mask(struct lth_infer *infer, struct attention *a, lth_value_i
 		return;
 	if (type->dims[rank - 1] != infer->graph->values[a->k].type.dims[2]) {
 		const int64_t zeros[2 * LTH_MAX_RANK] = {0}, first = 0;
-		lth_value_id keys = extent_of(infer, a->k, 2);
-		lth_value_id missing = lth_build2(infer, LTH_OP_ID_Sub, keys, extent_of(infer, mask, rank - 1));
+		lth_value_id keys = lth_build_extent(infer, a->k, 2);
+		lth_value_id missing = lth_build2(infer, LTH_OP_ID_Sub, keys, lth_build_extent(infer, mask, rank - 1));
 		lth_value_id pads = lth_build_ints(infer, zeros, 2 * rank - 1);
-		pads = concat(infer, pads, lth_build_unsqueeze(infer, missing, &first, 1), 0);
+		pads = lth_build_concat(infer, (lth_value_id[]){pads, lth_build_unsqueeze(infer, missing, &first, 1)}, 2, 0);
 		lth_value_id fill = is_bool ? LTH_NONE : lth_build_cast(infer, a->never, type->dtype);
 		mask = lth_build(infer, LTH_OP_ID_Pad, (lth_value_id[]){mask, pads, fill}, 3, NULL, 0);
 	}
-	add_bias(infer, a, is_bool ? select(infer, mask, a->zero, a->never) : lth_build_cast(infer, mask, a->dtype));
+	add_bias(infer, a, is_bool ? lth_build_select(infer, mask, a->zero, a->never) : lth_build_cast(infer, mask, a->dtype));
 }
 
 /* Distance of each key behind each query: (i + offset) - j, [queries, keys], or with lengths [batch, 1, queries, keys].
@@ -104,15 +52,15 @@ static void apply_mask(struct lth_infer *infer, struct attention *a, lth_value_i
 static lth_value_id distances(struct lth_infer *infer, struct attention *a)
 {
 	const int64_t last = -1;
-	lth_value_id queries = extent_of(infer, a->q, 2), keys = extent_of(infer, a->k, 2);
-	lth_value_id i = lth_build_unsqueeze(infer, count_to(infer, queries), &last, 1);
+	lth_value_id queries = lth_build_extent(infer, a->q, 2), keys = lth_build_extent(infer, a->k, 2);
+	lth_value_id i = lth_build_unsqueeze(infer, lth_build_count(infer, queries), &last, 1);
 	if (a->past != LTH_NONE) {
-		i = add(infer, i, extent_of(infer, a->past, 2));
+		i = add(infer, i, lth_build_extent(infer, a->past, 2));
 	} else if (a->lengths != LTH_NONE) {
 		lth_value_id offset = lth_build2(infer, LTH_OP_ID_Sub, a->lengths, queries);
 		i = add(infer, i, lth_build_reshape(infer, offset, (int64_t[]){-1, 1, 1, 1}, 4));
 	}
-	return lth_build2(infer, LTH_OP_ID_Sub, i, count_to(infer, keys));
+	return lth_build2(infer, LTH_OP_ID_Sub, i, lth_build_count(infer, keys));
 }
 
 /* -inf where a distance exceeds a limit on either side. */
@@ -123,7 +71,7 @@ static void limit_distance(struct lth_infer *infer, struct attention *a, lth_val
 		distance = lth_build1(infer, LTH_OP_ID_Neg, distance);
 	lth_value_id near = lth_build2(infer, LTH_OP_ID_LessOrEqual, distance,
 				       lth_build_scalar(infer, LTH_DTYPE_I64, (double)limit));
-	add_bias(infer, a, select(infer, near, a->zero, a->never));
+	add_bias(infer, a, lth_build_select(infer, near, a->zero, a->never));
 }
 
 static void apply_positions(struct lth_infer *infer, struct attention *a)
@@ -143,8 +91,8 @@ static void apply_positions(struct lth_infer *infer, struct attention *a)
 	if (a->lengths != LTH_NONE) { /* keys behind the valid ones */
 		lth_value_id lengths = lth_build_reshape(infer, a->lengths, (int64_t[]){-1, 1, 1, 1}, 4);
 		lth_value_id valid =
-			lth_build2(infer, LTH_OP_ID_Less, count_to(infer, extent_of(infer, a->k, 2)), lengths);
-		add_bias(infer, a, select(infer, valid, a->zero, a->never));
+			lth_build2(infer, LTH_OP_ID_Less, lth_build_count(infer, lth_build_extent(infer, a->k, 2)), lengths);
+		add_bias(infer, a, lth_build_select(infer, valid, a->zero, a->never));
 	}
 }
 
@@ -165,7 +113,7 @@ static lth_value_id probabilities(struct lth_infer *infer, struct attention *a, 
 	if (a->bias == LTH_NONE)
 		return result;
 	lth_value_id most = lth_build_reduce(infer, LTH_OP_ID_ReduceMax, a->bias, &last, 1, true);
-	return select(infer, lth_build2(infer, LTH_OP_ID_Equal, most, a->never), a->zero, result);
+	return lth_build_select(infer, lth_build2(infer, LTH_OP_ID_Equal, most, a->never), a->zero, result);
 }
 
 static enum lth_code check_attention(struct lth_infer *infer, uint32_t rank)
@@ -183,34 +131,6 @@ static enum lth_code check_attention(struct lth_infer *infer, uint32_t rank)
 	return code;
 }
 
-/* How many query heads share a key head. */
-static int64_t heads_ratio(struct lth_infer *infer, const struct attention *a)
-{
-	int64_t q_heads, k_heads;
-	if (infer->failed || !lth_dim_is_const(infer->dims, infer->graph->values[a->q].type.dims[1], &q_heads) ||
-	    !lth_dim_is_const(infer->dims, infer->graph->values[a->k].type.dims[1], &k_heads) || k_heads < 1)
-		return 1;
-	return q_heads % k_heads == 0 ? q_heads / k_heads : 1;
-}
-
-static lth_value_id scaled_scores(struct lth_infer *infer, const struct attention *a, lth_value_id k)
-{
-	static const int64_t perm[] = {0, 1, 3, 2};
-	const struct lth_attr *attr = lth_node_attr(infer->node, "scale");
-	int64_t size;
-	lth_value_id scale;
-	if (attr) {
-		scale = lth_build_scalar(infer, a->dtype, attr->f);
-	} else if (!infer->failed && lth_dim_is_const(infer->dims, infer->graph->values[a->q].type.dims[3], &size)) {
-		scale = lth_build_scalar(infer, a->dtype, size > 0 ? 1 / sqrt((double)size) : 1);
-	} else {
-		lth_value_id root = lth_build_cast(infer, extent_of(infer, a->q, 3), a->dtype);
-		scale = lth_build1(infer, LTH_OP_ID_Reciprocal, lth_build1(infer, LTH_OP_ID_Sqrt, root));
-	}
-	lth_value_id q = lth_build2(infer, LTH_OP_ID_Mul, a->q, scale);
-	return lth_build2(infer, LTH_OP_ID_MatMul, q, lth_build_transpose(infer, k, perm, 4));
-}
-
 /* Queries, keys and values with heads apart, the past before the present. */
 static void gather_inputs(struct lth_infer *infer, struct attention *a, uint32_t rank)
 {
@@ -220,15 +140,15 @@ static void gather_inputs(struct lth_infer *infer, struct attention *a, uint32_t
 		in[i] = lth_node_input(node, i);
 	int64_t q_heads = lth_node_int(node, "q_num_heads", 0), kv_heads = lth_node_int(node, "kv_num_heads", 0);
 	a->dtype = lth_infer_type(infer, Q)->dtype;
-	a->q = rank == 3 ? split_heads(infer, in[Q], q_heads) : in[Q];
-	a->k = rank == 3 ? split_heads(infer, in[K], kv_heads) : in[K];
-	a->v = rank == 3 ? split_heads(infer, in[V], kv_heads) : in[V];
+	a->q = rank == 3 ? lth_split_heads(infer, in[Q], q_heads) : in[Q];
+	a->k = rank == 3 ? lth_split_heads(infer, in[K], kv_heads) : in[K];
+	a->v = rank == 3 ? lth_split_heads(infer, in[V], kv_heads) : in[V];
 	a->past = in[PAST_KEY];
 	a->lengths = in[LENGTHS];
 	a->bias = LTH_NONE;
 	if (in[PAST_KEY] != LTH_NONE) {
-		a->k = concat(infer, in[PAST_KEY], a->k, 2);
-		a->v = concat(infer, in[PAST_VALUE], a->v, 2);
+		a->k = lth_build_concat(infer, (lth_value_id[]){in[PAST_KEY], a->k}, 2, 2);
+		a->v = lth_build_concat(infer, (lth_value_id[]){in[PAST_VALUE], a->v}, 2, 2);
 	}
 	a->zero = lth_build_scalar(infer, a->dtype, 0);
 	a->never = lth_build_scalar(infer, a->dtype, -INFINITY);
@@ -236,7 +156,6 @@ static void gather_inputs(struct lth_infer *infer, struct attention *a, uint32_t
 
 static enum lth_code expand_attention(struct lth_infer *infer)
 {
-	static const int64_t perm[] = {0, 2, 1, 3};
 	uint32_t rank = lth_infer_rank(infer, Q);
 	double softcap = lth_op_float(infer->node, "softcap");
 	int64_t mode = lth_op_int(infer->node, "qk_matmul_output_mode");
@@ -246,10 +165,8 @@ static enum lth_code expand_attention(struct lth_infer *infer)
 	if (code)
 		return code;
 	gather_inputs(infer, &a, rank);
-	int64_t ratio = heads_ratio(infer, &a);
-	lth_value_id k = ratio > 1 ? repeat_heads(infer, a.k, ratio) : a.k;
-	lth_value_id v = ratio > 1 ? repeat_heads(infer, a.v, ratio) : a.v;
-	lth_value_id scores = scaled_scores(infer, &a, k), shown = scores;
+	lth_value_id k = lth_share_heads(infer, a.k, a.q), v = lth_share_heads(infer, a.v, a.q);
+	lth_value_id scores = lth_attention_scores(infer, a.q, k), shown = scores;
 	if (softcap > 0) {
 		lth_value_id cap = lth_build_scalar(infer, a.dtype, softcap);
 		scores = lth_build1(infer, LTH_OP_ID_Tanh, lth_build2(infer, LTH_OP_ID_Div, scores, cap));
@@ -264,7 +181,7 @@ static enum lth_code expand_attention(struct lth_infer *infer)
 	shown = mode == 2 ? scores : mode == 3 ? weights : shown;
 	lth_value_id y = lth_build2(infer, LTH_OP_ID_MatMul, weights, v);
 	if (rank == 3)
-		y = lth_build_reshape(infer, lth_build_transpose(infer, y, perm, 4), (int64_t[]){0, 0, -1}, 3);
+		y = lth_merge_heads(infer, y);
 	lth_build_output(infer, Y, y);
 	lth_build_output(infer, PRESENT_KEY, a.k);
 	lth_build_output(infer, PRESENT_VALUE, a.v);

@@ -107,8 +107,46 @@ lth_value_id lth_build_cast(struct lth_infer *infer, lth_value_id a, enum lth_dt
 {
 	if (infer->failed || infer->graph->values[a].type.dtype == dtype)
 		return a;
-	const struct lth_attr to = {.name = "to", .kind = LTH_ATTR_INT, .count = 1, .i = lth_dtype_onnx(dtype)};
+	const struct lth_attr to = lth_attr_int("to", lth_dtype_onnx(dtype));
 	return lth_build(infer, LTH_OP_ID_Cast, &a, 1, &to, 1);
+}
+
+lth_value_id lth_build_select(struct lth_infer *infer, lth_value_id condition, lth_value_id a, lth_value_id b)
+{
+	return lth_build(infer, LTH_OP_ID_Where, (lth_value_id[]){condition, a, b}, 3, NULL, 0);
+}
+
+lth_value_id lth_build_extent(struct lth_infer *infer, lth_value_id a, int64_t axis)
+{
+	lth_value_id shape = lth_build1(infer, LTH_OP_ID_Shape, a);
+	return lth_build2(infer, LTH_OP_ID_Gather, shape, lth_build_scalar(infer, LTH_DTYPE_I64, (double)axis));
+}
+
+lth_value_id lth_build_count(struct lth_infer *infer, lth_value_id limit)
+{
+	lth_value_id zero = lth_build_scalar(infer, LTH_DTYPE_I64, 0), one = lth_build_scalar(infer, LTH_DTYPE_I64, 1);
+	return lth_build(infer, LTH_OP_ID_Range, (lth_value_id[]){zero, limit, one}, 3, NULL, 0);
+}
+
+lth_value_id lth_build_concat(struct lth_infer *infer, const lth_value_id *list, uint32_t count, int64_t axis)
+{
+	const struct lth_attr at = lth_attr_int("axis", axis);
+	return lth_build(infer, LTH_OP_ID_Concat, list, count, &at, 1);
+}
+
+lth_value_id lth_build_gather(struct lth_infer *infer, lth_value_id a, lth_value_id indices, int64_t axis)
+{
+	const struct lth_attr at = lth_attr_int("axis", axis);
+	return lth_build(infer, LTH_OP_ID_Gather, (lth_value_id[]){a, indices}, 2, &at, 1);
+}
+
+lth_value_id lth_build_slice(struct lth_infer *infer, lth_value_id a, int64_t axis, int64_t begin, int64_t end)
+{
+	lth_value_id in[4] = {a};
+	in[1] = lth_build_ints(infer, &begin, 1);
+	in[2] = lth_build_ints(infer, &end, 1);
+	in[3] = lth_build_ints(infer, &axis, 1);
+	return lth_build(infer, LTH_OP_ID_Slice, in, 4, NULL, 0);
 }
 
 lth_value_id lth_build_reshape(struct lth_infer *infer, lth_value_id a, const int64_t *shape, uint32_t rank)
@@ -138,7 +176,7 @@ lth_value_id lth_build_transpose(struct lth_infer *infer, lth_value_id a, const 
 lth_value_id lth_build_reduce(struct lth_infer *infer, enum lth_op_id op, lth_value_id a, const int64_t *axes,
 			      uint32_t count, bool keep_dims)
 {
-	const struct lth_attr keep = {.name = "keepdims", .kind = LTH_ATTR_INT, .count = 1, .i = keep_dims};
+	const struct lth_attr keep = lth_attr_int("keepdims", keep_dims);
 	const lth_value_id inputs[] = {a, lth_build_ints(infer, axes, count)};
 	return lth_build(infer, op, inputs, 2, &keep, 1);
 }

@@ -6,6 +6,28 @@
 
 #include "compiler/ops/infer.h"
 
+static inline struct lth_attr lth_attr_int(const char *name, int64_t value)
+{
+	return (struct lth_attr){.name = name, .kind = LTH_ATTR_INT, .count = 1, .i = value};
+}
+
+static inline struct lth_attr lth_attr_float(const char *name, double value)
+{
+	return (struct lth_attr){.name = name, .kind = LTH_ATTR_FLOAT, .count = 1, .f = value};
+}
+
+/* The element type of a value that was built; f32 after a failure, which is reported anyhow. */
+static inline enum lth_dtype lth_build_dtype(const struct lth_infer *infer, lth_value_id a)
+{
+	return infer->failed ? LTH_DTYPE_F32 : infer->graph->values[a].type.dtype;
+}
+
+/* Input `i` of the composite, LTH_NONE when absent. */
+static inline lth_value_id lth_in(const struct lth_infer *infer, uint32_t i)
+{
+	return lth_node_input(infer->node, i);
+}
+
 /* Runs `expand` (a composite's own, or that of one form of an operator) and takes the node out of the graph. */
 LTH_MUST_CHECK enum lth_code lth_build_expand(struct lth_infer *infer, lth_infer_fn expand);
 
@@ -24,6 +46,15 @@ lth_value_id lth_build_data(struct lth_infer *infer, enum lth_dtype dtype, uint3
 lth_value_id lth_build_ints(struct lth_infer *infer, const int64_t *list, uint32_t count);
 lth_value_id lth_build_scalar(struct lth_infer *infer, enum lth_dtype dtype, double value);
 lth_value_id lth_build_cast(struct lth_infer *infer, lth_value_id a, enum lth_dtype dtype);
+lth_value_id lth_build_select(struct lth_infer *infer, lth_value_id condition, lth_value_id a, lth_value_id b);
+/* An axis's extent as an i64 scalar, and 0, 1, ... below one. */
+lth_value_id lth_build_extent(struct lth_infer *infer, lth_value_id a, int64_t axis);
+lth_value_id lth_build_count(struct lth_infer *infer, lth_value_id limit);
+/* One behind the other along an axis; slices of an axis by index. */
+lth_value_id lth_build_concat(struct lth_infer *infer, const lth_value_id *list, uint32_t count, int64_t axis);
+lth_value_id lth_build_gather(struct lth_infer *infer, lth_value_id a, lth_value_id indices, int64_t axis);
+/* Elements begin to end - 1 of an axis. */
+lth_value_id lth_build_slice(struct lth_infer *infer, lth_value_id a, int64_t axis, int64_t begin, int64_t end);
 /* Views. */
 lth_value_id lth_build_reshape(struct lth_infer *infer, lth_value_id a, const int64_t *shape, uint32_t rank);
 lth_value_id lth_build_reshape_like(struct lth_infer *infer, lth_value_id a, lth_value_id like);

@@ -30,4 +30,7 @@ lth_value_id lth_copied(const struct lth_copier *copier, lth_value_id value);
 /* Appends copies of the nodes to a region; false when out of memory. */
 bool lth_copy_nodes(struct lth_copier *copier, const lth_node_id *nodes, uint32_t count, lth_region_id to);
 
+/* Moves a region's nodes before the node, with their guards; false when out of memory. control_if.c */
+bool lth_control_move_before(struct lth_infer *infer, lth_region_id inner);
+
 #endif

@@ -97,9 +97,10 @@ static void find_taps(struct lth_lower *lower, const struct lth_node *node, uint
 		add_tap(pool, node, taps, lth_unary(pool, LTH_SCALAR_RINT, x), one, &line);
 		return;
 	}
-	if (lth_op_string_is(node, "padding_mode", "border")) {
+	if (lth_op_string_is(node, "padding_mode", "border")) { /* the outer half of an edge pixel is not outside yet */
 		lth_sx last = lth_sub(pool, lth_sx_cast(pool, line.extent, lth_sx_dtype(pool, g)), one);
-		x = lth_clamp(pool, x, lth_same_const(pool, g, 0), last);
+		lth_sx inside = lth_and(pool, lth_le(pool, line.low, x), lth_le(pool, x, line.high));
+		x = lth_sx_select(pool, inside, x, lth_clamp(pool, x, lth_same_const(pool, g, 0), last));
 	} else if (lth_op_string_is(node, "padding_mode", "reflection")) {
 		x = reflect(pool, x, &line);
 	}

@@ -168,7 +168,7 @@ static enum lth_code check_types(struct lth_infer *infer)
 {
 	const char *at = infer->node->op->types;
 	struct bindings bindings = {.count = 0};
-	bool outputs = false, repeat = false;
+	bool outputs = false, repeat = false, optional = false;
 	const char *word = at;
 	size_t size = 0;
 	for (uint32_t index = 0;; index++) {
@@ -187,6 +187,8 @@ static enum lth_code check_types(struct lth_infer *infer)
 			at += size;
 			repeat = *at == '*';
 			at += repeat;
+			optional = size > 1 && word[size - 1] == '?';
+			size -= optional;
 		}
 		uint32_t count = outputs ? infer->node->num_outputs : infer->node->num_inputs;
 		if (repeat && index >= count) {
@@ -196,6 +198,9 @@ static enum lth_code check_types(struct lth_infer *infer)
 		}
 		if (outputs && index < LTH_MAX_RANK)
 			infer->out_dtypes[index] = output_dtype(&bindings, word, size);
+		if (!outputs && index < infer->node->op->min_inputs && !optional &&
+		    infer->node->inputs[index] == LTH_NONE)
+			return lth_infer_reject(infer, NULL, "input %u is missing", index);
 		if (!outputs && index < count) {
 			enum lth_code code = check_input(infer, &bindings, index, word, size);
 			if (code)
@@ -281,9 +286,6 @@ enum lth_code lth_infer_check(struct lth_infer *infer)
 	enum lth_code code = check_count(infer, "inputs", node->num_inputs, op->min_inputs, op->max_inputs);
 	if (!code)
 		code = check_count(infer, "outputs", node->num_outputs, op->min_outputs, op->max_outputs);
-	for (uint32_t i = 0; !code && i < op->min_inputs; i++)
-		if (node->inputs[i] == LTH_NONE)
-			code = lth_infer_reject(infer, NULL, "input %u is missing", i);
 	for (uint32_t i = 0; i < LTH_MAX_RANK; i++)
 		infer->out_dtypes[i] = LTH_NUM_DTYPES;
 	if (!code)

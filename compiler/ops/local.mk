@@ -8,7 +8,7 @@ noinst_LIBRARIES += %D%/libops.a
 	%D%/family.h \
 	%D%/elementwise.c %D%/elementwise_contents.c \
 	%D%/activation.c \
-	%D%/attention.c \
+	%D%/attention.c %D%/attention.h %D%/attention_heads.c \
 	%D%/axes.c %D%/axes.h \
 	%D%/cast.c \
 	%D%/quantize.c \
@@ -44,7 +44,12 @@ noinst_LIBRARIES += %D%/libops.a
 	%D%/matrix.c \
 	%D%/media.c \
 	%D%/microsoft.c \
-	%D%/microsoft_attention.c \
+	%D%/microsoft.h %D%/microsoft_attention.c \
+	%D%/microsoft_blocks.c \
+	%D%/microsoft_decoder.c \
+	%D%/microsoft_forms.c \
+	%D%/microsoft_text.c \
+	%D%/crop_and_resize.c \
 	%D%/normalization.c \
 	%D%/pool.c \
 	%D%/ml.c %D%/ml.h \
@@ -64,6 +69,7 @@ noinst_LIBRARIES += %D%/libops.a
 	%D%/resize.c \
 	%D%/deform.c \
 	%D%/einsum.c \
+	%D%/flex_attention.c \
 	%D%/grid_sample.c \
 	%D%/roi.c \
 	%D%/sample.c \

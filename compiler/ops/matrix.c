@@ -1,4 +1,4 @@
-/* Operators on matrices whose work is a C kernel: determinants, and linear attention with its recurrent state. */
+/* Operators on matrices whose work is a C kernel: determinants, inverses, and linear attention with its recurrent state. */
 #include "compiler/ops/family.h"
 
 #include <string.h>
@@ -14,6 +14,18 @@ static enum lth_code infer_det(struct lth_infer *infer)
 }
 
 const struct lth_op_impl lth_impl_det = {.infer = infer_det, .builtin = "det"};
+
+static enum lth_code infer_inverse(struct lth_infer *infer)
+{
+	const struct lth_type *type = lth_infer_type(infer, 0);
+	enum lth_code code = lth_infer_need_rank(infer, 0, 2, LTH_MAX_RANK);
+	if (!code)
+		code = lth_infer_require(infer, LTH_REL_EQ, type->dims[type->rank - 2], type->dims[type->rank - 1],
+					 "square matrices");
+	return code ? code : lth_infer_like(infer, 0, 0);
+}
+
+const struct lth_op_impl lth_impl_ms_inverse = {.infer = infer_inverse, .builtin = "inverse"};
 
 enum { QUERY, KEY, VALUE, PAST_STATE, DECAY, BETA };
 

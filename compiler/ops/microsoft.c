@@ -1,27 +1,11 @@
 /* Operators of com.microsoft, expanded into those of ai.onnx: quantised forms stand for dequantise, compute, quantise;
  * fused forms for what was fused. Passes fuse them again as the target likes it. */
-#include "compiler/ops/build.h"
+#include "compiler/ops/microsoft.h"
 #include "compiler/ops/family.h"
 
 #include <string.h>
 
-static lth_value_id input(const struct lth_infer *infer, uint32_t i)
-{
-	return lth_node_input(infer->node, i);
-}
-
-static struct lth_attr int_attr(const char *name, int64_t value)
-{
-	return (struct lth_attr){.name = name, .kind = LTH_ATTR_INT, .count = 1, .i = value};
-}
-
-static struct lth_attr float_attr(const char *name, double value)
-{
-	return (struct lth_attr){.name = name, .kind = LTH_ATTR_FLOAT, .count = 1, .f = value};
-}
-
-/* The node's attributes that `op` has too. */
-static const struct lth_attr *attrs_for(struct lth_infer *infer, enum lth_op_id op, uint32_t *out_count)
+const struct lth_attr *lth_ms_attrs_for(struct lth_infer *infer, enum lth_op_id op, uint32_t *out_count)
 {
 	struct lth_attr *list = lth_arena_array(infer->graph->arena, infer->node->num_attrs, sizeof(*list));
 	*out_count = 0;
@@ -37,18 +21,17 @@ static const struct lth_attr *attrs_for(struct lth_infer *infer, enum lth_op_id 
 
 /* ---- quantised forms ---- */
 
-static lth_value_id dequantized(struct lth_infer *infer, lth_value_id x, lth_value_id scale, lth_value_id zero)
+lth_value_id lth_ms_dequantized(struct lth_infer *infer, lth_value_id x, lth_value_id scale, lth_value_id zero)
 {
 	return lth_build(infer, LTH_OP_ID_DequantizeLinear, (lth_value_id[]){x, scale, zero}, zero == LTH_NONE ? 2 : 3,
 			 NULL, 0);
 }
 
-/* Of the element type of the node's first quantised input, whose zero point may be absent. */
-static lth_value_id quantized(struct lth_infer *infer, lth_value_id x, lth_value_id scale, lth_value_id zero)
+lth_value_id lth_ms_quantized(struct lth_infer *infer, lth_value_id x, lth_value_id scale, lth_value_id zero)
 {
 	if (zero != LTH_NONE)
 		return lth_build(infer, LTH_OP_ID_QuantizeLinear, (lth_value_id[]){x, scale, zero}, 3, NULL, 0);
-	const struct lth_attr type = int_attr("output_dtype", lth_dtype_onnx(infer->out_dtypes[0]));
+	const struct lth_attr type = lth_attr_int("output_dtype", lth_dtype_onnx(infer->out_dtypes[0]));
 	return lth_build(infer, LTH_OP_ID_QuantizeLinear, (lth_value_id[]){x, scale}, 2, &type, 1);
 }
 
@@ -74,25 +57,23 @@ static enum lth_op_id plain_op(const struct lth_node *node)
 	}
 }
 
-/* Channels-last images are moved for the operator, and back. */
-static lth_value_id move_channels(struct lth_infer *infer, lth_value_id x, bool to_first)
+lth_value_id lth_ms_move_channels(struct lth_infer *infer, lth_value_id x, bool to_first)
 {
-	int64_t perm[LTH_MAX_RANK];
+	int64_t perm[LTH_MAX_RANK] = {0};
 	uint32_t rank = infer->failed ? 0 : infer->graph->values[x].type.rank;
-	for (uint32_t i = 0; i < rank; i++)
-		perm[i] = to_first ? (i == 0   ? 0
-				      : i == 1 ? rank - 1
-					       : i - 1)
-				   : (i == 0          ? 0
-				      : i + 1 == rank ? 1
-						      : i + 1);
+	for (uint32_t i = 1; i < rank; i++) {
+		if (to_first)
+			perm[i] = i == 1 ? rank - 1 : i - 1;
+		else
+			perm[i] = i + 1 == rank ? 1 : i + 1;
+	}
 	return infer->failed ? LTH_NONE : lth_build_transpose(infer, x, perm, rank);
 }
 
 /* Softmax of old opsets works on the input as a matrix cut at the axis. */
 static lth_value_id old_softmax(struct lth_infer *infer, lth_value_id x)
 {
-	const struct lth_attr cut = int_attr("axis", lth_op_int(infer->node, "axis"));
+	const struct lth_attr cut = lth_attr_int("axis", lth_op_int(infer->node, "axis"));
 	lth_value_id flat = lth_build(infer, LTH_OP_ID_Flatten, &x, 1, &cut, 1);
 	return lth_build_reshape_like(infer, lth_build1(infer, LTH_OP_ID_Softmax, flat), x);
 }
@@ -105,21 +86,22 @@ static enum lth_code expand_qlinear(struct lth_infer *infer)
 	bool last = pools && lth_op_int(infer->node, "channels_last") != 0;
 	uint32_t count, scale_at = two ? 6 : 3;
 	const int64_t *axes;
-	lth_value_id in[2] = {dequantized(infer, input(infer, 0), input(infer, 1), input(infer, 2)), LTH_NONE}, y;
+	lth_value_id in[2] = {lth_ms_dequantized(infer, lth_in(infer, 0), lth_in(infer, 1), lth_in(infer, 2)), LTH_NONE};
+	lth_value_id y;
 	if (two)
-		in[1] = dequantized(infer, input(infer, 3), input(infer, 4), input(infer, 5));
+		in[1] = lth_ms_dequantized(infer, lth_in(infer, 3), lth_in(infer, 4), lth_in(infer, 5));
 	else if (op == LTH_OP_ID_ReduceMean && lth_node_ints(infer->node, "axes", &axes, &count))
 		in[1] = lth_build_ints(infer, axes, count);
 	if (last)
-		in[0] = move_channels(infer, in[0], true);
-	const struct lth_attr *attrs = attrs_for(infer, op, &count);
+		in[0] = lth_ms_move_channels(infer, in[0], true);
+	const struct lth_attr *attrs = lth_ms_attrs_for(infer, op, &count);
 	if (op == LTH_OP_ID_Softmax && lth_op_int(infer->node, "opset") < 13)
 		y = old_softmax(infer, in[0]);
 	else
 		y = lth_build(infer, op, in, in[1] == LTH_NONE ? 1 : 2, attrs, count);
 	if (last)
-		y = move_channels(infer, y, false);
-	lth_build_output(infer, 0, quantized(infer, y, input(infer, scale_at), input(infer, scale_at + 1)));
+		y = lth_ms_move_channels(infer, y, false);
+	lth_build_output(infer, 0, lth_ms_quantized(infer, y, lth_in(infer, scale_at), lth_in(infer, scale_at + 1)));
 	return LTH_OK;
 }
 
@@ -134,11 +116,11 @@ static enum lth_code expand_qlinear_concat(struct lth_infer *infer)
 		return lth_infer_reject(infer, "a scale and zero point, then a value, scale and zero point each",
 					"%u inputs", infer->node->num_inputs);
 	for (uint32_t i = 0; i < count; i++)
-		parts[i] =
-			dequantized(infer, input(infer, 2 + 3 * i), input(infer, 3 + 3 * i), input(infer, 4 + 3 * i));
-	const struct lth_attr axis = int_attr("axis", lth_op_int(infer->node, "axis"));
+		parts[i] = lth_ms_dequantized(infer, lth_in(infer, 2 + 3 * i), lth_in(infer, 3 + 3 * i),
+					      lth_in(infer, 4 + 3 * i));
+	const struct lth_attr axis = lth_attr_int("axis", lth_op_int(infer->node, "axis"));
 	lth_value_id y = lth_build(infer, LTH_OP_ID_Concat, parts, count, &axis, 1);
-	lth_build_output(infer, 0, quantized(infer, y, input(infer, 0), input(infer, 1)));
+	lth_build_output(infer, 0, lth_ms_quantized(infer, y, lth_in(infer, 0), lth_in(infer, 1)));
 	return LTH_OK;
 }
 
@@ -146,10 +128,10 @@ const struct lth_op_impl lth_impl_qlinear_concat = {.expand = expand_qlinear_con
 
 static enum lth_code expand_qlinear_where(struct lth_infer *infer)
 {
-	lth_value_id x = dequantized(infer, input(infer, 1), input(infer, 2), input(infer, 3));
-	lth_value_id y = dequantized(infer, input(infer, 4), input(infer, 5), input(infer, 6));
-	lth_value_id z = lth_build(infer, LTH_OP_ID_Where, (lth_value_id[]){input(infer, 0), x, y}, 3, NULL, 0);
-	lth_build_output(infer, 0, quantized(infer, z, input(infer, 7), input(infer, 8)));
+	lth_value_id x = lth_ms_dequantized(infer, lth_in(infer, 1), lth_in(infer, 2), lth_in(infer, 3));
+	lth_value_id y = lth_ms_dequantized(infer, lth_in(infer, 4), lth_in(infer, 5), lth_in(infer, 6));
+	lth_value_id z = lth_build(infer, LTH_OP_ID_Where, (lth_value_id[]){lth_in(infer, 0), x, y}, 3, NULL, 0);
+	lth_build_output(infer, 0, lth_ms_quantized(infer, z, lth_in(infer, 7), lth_in(infer, 8)));
 	return LTH_OK;
 }
 
@@ -160,13 +142,13 @@ const struct lth_op_impl lth_impl_qlinear_where = {.expand = expand_qlinear_wher
 static enum lth_code expand_gelu(struct lth_infer *infer)
 {
 	enum lth_op_id id = lth_op_id(infer->node->op);
-	lth_value_id x = input(infer, 0);
+	lth_value_id x = lth_in(infer, 0);
 	const struct lth_attr by_tanh = {
 		.name = "approximate", .kind = LTH_ATTR_STRING, .count = 1, .s = {.data = "tanh", .size = 4}};
-	if (input(infer, 1) != LTH_NONE)
-		x = lth_build2(infer, LTH_OP_ID_Add, x, input(infer, 1));
+	if (lth_in(infer, 1) != LTH_NONE)
+		x = lth_build2(infer, LTH_OP_ID_Add, x, lth_in(infer, 1));
 	if (id == LTH_OP_ID_ms_QuickGelu) {
-		const struct lth_attr alpha = float_attr("alpha", lth_op_float(infer->node, "alpha"));
+		const struct lth_attr alpha = lth_attr_float("alpha", lth_op_float(infer->node, "alpha"));
 		x = lth_build(infer, LTH_OP_ID_Swish, &x, 1, &alpha, 1);
 	} else {
 		x = lth_build(infer, LTH_OP_ID_Gelu, &x, 1, &by_tanh, id == LTH_OP_ID_ms_FastGelu);
@@ -177,8 +159,7 @@ static enum lth_code expand_gelu(struct lth_infer *infer)
 
 const struct lth_op_impl lth_impl_gelu = {.expand = expand_gelu};
 
-/* The activation that a fused operator names, with its parameters in the order alpha, beta. */
-static lth_value_id activated(struct lth_infer *infer, lth_value_id x, const double *params, uint32_t num_params)
+lth_value_id lth_ms_activated(struct lth_infer *infer, lth_value_id x, const double *params, uint32_t num_params)
 {
 	const struct lth_attr *named = lth_node_attr(infer->node, "activation");
 	if (!named || named->s.size == 0 || infer->failed)
@@ -199,7 +180,7 @@ static lth_value_id activated(struct lth_infer *infer, lth_value_id x, const dou
 	struct lth_attr_rule rule;
 	uint32_t count = 0;
 	while (count < num_params && count < 2 && lth_attr_rule_next(&cursor, &rule)) {
-		attrs[count] = float_attr(count ? "beta" : "alpha", params[count]);
+		attrs[count] = lth_attr_float(count ? "beta" : "alpha", params[count]);
 		count++;
 	}
 	return lth_build(infer, lth_op_id(op), &x, 1, attrs, count);
@@ -209,7 +190,7 @@ static enum lth_code expand_fused(struct lth_infer *infer)
 {
 	bool gemm = lth_op_id(infer->node->op) == LTH_OP_ID_ms_FusedGemm;
 	enum lth_op_id op = gemm ? LTH_OP_ID_Gemm : LTH_OP_ID_Conv;
-	lth_value_id in[3] = {input(infer, 0), input(infer, 1), input(infer, 2)}, sum = input(infer, 3);
+	lth_value_id in[3] = {lth_in(infer, 0), lth_in(infer, 1), lth_in(infer, 2)}, sum = lth_in(infer, 3);
 	double params[2] = {0, 0};
 	uint32_t num_params = 0, count;
 	const struct lth_attr *list = gemm ? NULL : lth_node_attr(infer->node, "activation_params");
@@ -219,11 +200,11 @@ static enum lth_code expand_fused(struct lth_infer *infer)
 		params[num_params++] = lth_op_float(infer->node, "activation_beta");
 	for (uint32_t i = 0; list && i < list->count && i < 2; i++)
 		params[num_params++] = list->floats[i];
-	const struct lth_attr *attrs = attrs_for(infer, op, &count);
+	const struct lth_attr *attrs = lth_ms_attrs_for(infer, op, &count);
 	lth_value_id y = lth_build(infer, op, in, 3, attrs, count);
 	if (sum != LTH_NONE)
 		y = lth_build2(infer, LTH_OP_ID_Add, y, sum);
-	lth_build_output(infer, 0, activated(infer, y, params, num_params));
+	lth_build_output(infer, 0, lth_ms_activated(infer, y, params, num_params));
 	return LTH_OK;
 }
 
@@ -237,7 +218,7 @@ static lth_value_id factor(struct lth_infer *infer, uint32_t i, bool transpose, 
 	uint32_t rank = lth_infer_rank(infer, i);
 	int64_t perm[LTH_MAX_RANK];
 	if (rank < 2 || (!transpose && !batch))
-		return input(infer, i);
+		return lth_in(infer, i);
 	for (uint32_t k = 0; k < rank; k++)
 		perm[k] = k;
 	if (batch) {
@@ -250,7 +231,7 @@ static lth_value_id factor(struct lth_infer *infer, uint32_t i, bool transpose, 
 		perm[rank - 2] = perm[rank - 1];
 		perm[rank - 1] = row;
 	}
-	return lth_build_transpose(infer, input(infer, i), perm, rank);
+	return lth_build_transpose(infer, lth_in(infer, i), perm, rank);
 }
 
 static enum lth_code expand_fused_matmul(struct lth_infer *infer)
@@ -273,14 +254,14 @@ const struct lth_op_impl lth_impl_fused_matmul = {.expand = expand_fused_matmul}
 static enum lth_code expand_matmul_to_float(struct lth_infer *infer)
 {
 	bool dynamic = lth_op_id(infer->node->op) == LTH_OP_ID_ms_DynamicQuantizeMatMul;
-	lth_value_id a = input(infer, 0), b = input(infer, 1), a_scale = input(infer, 2), b_scale = input(infer, 3);
-	lth_value_id a_zero = input(infer, 4), b_zero = input(infer, 5), bias = input(infer, 6);
+	lth_value_id a = lth_in(infer, 0), b = lth_in(infer, 1), a_scale = lth_in(infer, 2), b_scale = lth_in(infer, 3);
+	lth_value_id a_zero = lth_in(infer, 4), b_zero = lth_in(infer, 5), bias = lth_in(infer, 6);
 	if (dynamic) {
 		const bool wanted[3] = {true, true, true};
 		lth_value_id parts[3];
-		b_scale = input(infer, 2);
-		b_zero = input(infer, 3);
-		bias = input(infer, 4);
+		b_scale = lth_in(infer, 2);
+		b_zero = lth_in(infer, 3);
+		bias = lth_in(infer, 4);
 		lth_build_many(infer, LTH_OP_ID_DynamicQuantizeLinear, &a, 1, NULL, 0, wanted, parts, 3);
 		a = parts[0];
 		a_scale = parts[1];
@@ -297,12 +278,47 @@ static enum lth_code expand_matmul_to_float(struct lth_infer *infer)
 
 const struct lth_op_impl lth_impl_matmul_to_float = {.expand = expand_matmul_to_float};
 
+/* C is added to the sums of products, before they are scaled; without an output scale the result is in floats. */
+static enum lth_code expand_qgemm(struct lth_infer *infer)
+{
+	enum { A, A_SCALE, A_ZERO, B, B_SCALE, B_ZERO, C, Y_SCALE, Y_ZERO };
+	static const int64_t turned[] = {1, 0};
+	lth_value_id in[Y_ZERO + 1];
+	enum lth_code code = lth_infer_need_rank(infer, A, 2, 2);
+	if (!code)
+		code = lth_infer_need_rank(infer, B, 2, 2);
+	if (code)
+		return code;
+	if (!lth_infer_type(infer, Y_SCALE) != !lth_infer_type(infer, Y_ZERO))
+		return lth_infer_reject(infer, "y_scale and y_zero_point together", "one of them");
+	for (uint32_t i = A; i <= Y_ZERO; i++)
+		in[i] = lth_in(infer, i);
+	if (lth_op_int(infer->node, "transA"))
+		in[A] = lth_build_transpose(infer, in[A], turned, 2);
+	if (lth_op_int(infer->node, "transB"))
+		in[B] = lth_build_transpose(infer, in[B], turned, 2);
+	lth_value_id product[] = {in[A], in[B], in[A_ZERO], in[B_ZERO]};
+	lth_value_id y = lth_build(infer, LTH_OP_ID_MatMulInteger, product, 4, NULL, 0);
+	if (in[C] != LTH_NONE)
+		y = lth_build2(infer, LTH_OP_ID_Add, y, in[C]);
+	lth_value_id scale = lth_build2(infer, LTH_OP_ID_Mul, in[A_SCALE], in[B_SCALE]);
+	if (lth_op_float(infer->node, "alpha") != 1) {
+		lth_value_id alpha = lth_build_scalar(infer, LTH_DTYPE_F32, lth_op_float(infer->node, "alpha"));
+		scale = lth_build2(infer, LTH_OP_ID_Mul, scale, alpha);
+	}
+	y = lth_build2(infer, LTH_OP_ID_Mul, lth_build_cast(infer, y, LTH_DTYPE_F32), scale);
+	lth_build_output(infer, 0, in[Y_SCALE] == LTH_NONE ? y : lth_ms_quantized(infer, y, in[Y_SCALE], in[Y_ZERO]));
+	return LTH_OK;
+}
+
+const struct lth_op_impl lth_impl_qgemm = {.expand = expand_qgemm};
+
 /* ---- normalisations ---- */
 
 /* Outputs 0 to 2 of a LayerNormalization over the last axis. */
 static void normalize(struct lth_infer *infer, lth_value_id x, lth_value_id scale, lth_value_id bias, bool moments)
 {
-	const struct lth_attr epsilon = float_attr("epsilon", lth_op_float(infer->node, "epsilon"));
+	const struct lth_attr epsilon = lth_attr_float("epsilon", lth_op_float(infer->node, "epsilon"));
 	const bool wanted[3] = {lth_build_wants(infer, 0), moments && lth_build_wants(infer, 1),
 				moments && lth_build_wants(infer, 2)};
 	lth_value_id in[] = {x, scale, bias}, out[3];
@@ -315,10 +331,10 @@ static void normalize(struct lth_infer *infer, lth_value_id x, lth_value_id scal
 static enum lth_code expand_skip_norm(struct lth_infer *infer)
 {
 	bool simplified = lth_op_id(infer->node->op) == LTH_OP_ID_ms_SkipSimplifiedLayerNormalization;
-	const struct lth_attr epsilon = float_attr("epsilon", lth_op_float(infer->node, "epsilon"));
-	lth_value_id scale = input(infer, 2), shift = simplified ? LTH_NONE : input(infer, 3);
-	lth_value_id bias = input(infer, simplified ? 3 : 4);
-	lth_value_id sum = lth_build2(infer, LTH_OP_ID_Add, input(infer, 0), input(infer, 1));
+	const struct lth_attr epsilon = lth_attr_float("epsilon", lth_op_float(infer->node, "epsilon"));
+	lth_value_id scale = lth_in(infer, 2), shift = simplified ? LTH_NONE : lth_in(infer, 3);
+	lth_value_id bias = lth_in(infer, simplified ? 3 : 4);
+	lth_value_id sum = lth_build2(infer, LTH_OP_ID_Add, lth_in(infer, 0), lth_in(infer, 1));
 	if (bias != LTH_NONE)
 		sum = lth_build2(infer, LTH_OP_ID_Add, sum, bias);
 	if (simplified) {
@@ -340,8 +356,8 @@ const struct lth_op_impl lth_impl_skip_norm = {.expand = expand_skip_norm};
 static enum lth_code expand_simplified_norm(struct lth_infer *infer)
 {
 	uint32_t count;
-	const struct lth_attr *attrs = attrs_for(infer, LTH_OP_ID_RMSNormalization, &count);
-	lth_value_id in[] = {input(infer, 0), input(infer, 1)};
+	const struct lth_attr *attrs = lth_ms_attrs_for(infer, LTH_OP_ID_RMSNormalization, &count);
+	lth_value_id in[] = {lth_in(infer, 0), lth_in(infer, 1)};
 	lth_build_output(infer, 0, lth_build(infer, LTH_OP_ID_RMSNormalization, in, 2, attrs, count));
 	return LTH_OK;
 }
@@ -355,7 +371,7 @@ static enum lth_code expand_embed_norm(struct lth_infer *infer)
 	const int64_t one = 1;
 	lth_value_id in[POSITION_IDS + 1];
 	for (uint32_t i = 0; i <= POSITION_IDS; i++)
-		in[i] = input(infer, i);
+		in[i] = lth_in(infer, i);
 	enum lth_code code = lth_infer_need_rank(infer, IDS, 2, 2);
 	if (code)
 		return code;

@@ -37,11 +37,6 @@ static lth_value_id binary(struct lth_infer *infer, enum lth_op_id op, lth_value
 	return lth_build2(infer, op, a, b);
 }
 
-static lth_value_id select(struct lth_infer *infer, lth_value_id condition, lth_value_id a, lth_value_id b)
-{
-	return lth_build(infer, LTH_OP_ID_Where, (lth_value_id[]){condition, a, b}, 3, NULL, 0);
-}
-
 static lth_value_id last_axis(struct lth_infer *infer, enum lth_op_id op, lth_value_id x)
 {
 	const int64_t last = -1;
@@ -56,10 +51,10 @@ static lth_value_id softmax_zero(struct lth_infer *infer, lth_value_id x)
 	lth_value_id factor = lth_build1(infer, LTH_OP_ID_Exp, lth_build1(infer, LTH_OP_ID_Neg, most));
 	lth_value_id size = lth_build1(infer, LTH_OP_ID_Abs, x), limit = f32(infer, 1e-7);
 	lth_value_id large = binary(infer, LTH_OP_ID_Greater, size, limit);
-	lth_value_id y = select(infer, large, shifted, binary(infer, LTH_OP_ID_Mul, x, factor));
+	lth_value_id y = lth_build_select(infer, large, shifted, binary(infer, LTH_OP_ID_Mul, x, factor));
 	lth_value_id sum = last_axis(infer, LTH_OP_ID_ReduceSum, y), zero = f32(infer, 0), half = f32(infer, 0.5);
 	lth_value_id none = binary(infer, LTH_OP_ID_Equal, sum, zero);
-	return select(infer, none, half, binary(infer, LTH_OP_ID_Div, y, sum));
+	return lth_build_select(infer, none, half, binary(infer, LTH_OP_ID_Div, y, sum));
 }
 
 /* sqrt(2) * the inverse of erf at 2 x - 1, by Winitzki's approximation, as ONNX Runtime has it. */
@@ -79,7 +74,7 @@ static lth_value_id probit(struct lth_infer *infer, lth_value_id x)
 	lth_value_id sign = lth_build1(infer, LTH_OP_ID_Sign, y);
 	lth_value_id result = binary(infer, LTH_OP_ID_Mul, sign, root);
 	result = binary(infer, LTH_OP_ID_Mul, result, f32(infer, 1.41421356));
-	return select(infer, binary(infer, LTH_OP_ID_Equal, rest, zero), zero, result);
+	return lth_build_select(infer, binary(infer, LTH_OP_ID_Equal, rest, zero), zero, result);
 }
 
 lth_value_id lth_ml_post(struct lth_infer *infer, lth_value_id scores)
@@ -186,7 +181,7 @@ static enum lth_code expand_normalizer(struct lth_infer *infer)
 		return code;
 	lth_value_id x = lth_build_cast(infer, lth_node_input(infer->node, 0), LTH_DTYPE_F32);
 	lth_value_id size = last_axis(infer, norm, x), zero = f32(infer, 0), one = f32(infer, 1);
-	lth_value_id divisor = select(infer, binary(infer, LTH_OP_ID_Equal, size, zero), one, size);
+	lth_value_id divisor = lth_build_select(infer, binary(infer, LTH_OP_ID_Equal, size, zero), one, size);
 	lth_build_output(infer, 0, binary(infer, LTH_OP_ID_Div, x, divisor));
 	return LTH_OK;
 }
@@ -216,7 +211,7 @@ static enum lth_code expand_imputer(struct lth_infer *infer)
 		lth_value_id key = lth_build_cast(infer, lth_build_ints(infer, &replaced, 1), dtype);
 		found = binary(infer, LTH_OP_ID_Equal, x, key);
 	}
-	lth_build_output(infer, 0, select(infer, found, values, x));
+	lth_build_output(infer, 0, lth_build_select(infer, found, values, x));
 	return LTH_OK;
 }
 

@@ -1,4 +1,4 @@
-/* LSTM, GRU and RNN: inference and the description for the template, which is their only lowering. With `layout` 1 the
+/* LSTM, GRU and RNN (and LSTM with weights of 8 bits): inference and the description for the template, which is their only lowering. With `layout` 1 the
  * batch comes first; that form is the other one between transpositions. */
 #include "compiler/ops/build.h"
 #include "compiler/ops/family.h"
@@ -248,3 +248,47 @@ static bool recurrent_problem(struct lth_lower *lower, const struct lth_node *no
 }
 
 const struct lth_op_impl lth_impl_recurrent = {.infer = infer_recurrent, .problem = recurrent_problem};
+
+/* ---- DynamicQuantizeLSTM ---- */
+
+/* Weights [directions, inner, 4 hidden] of 8 bits as floats [directions, 4 hidden, inner]; scale and zero point are one a
+ * direction, or one a column. */
+static lth_value_id float_weights(struct lth_infer *infer, uint32_t weights, uint32_t scale)
+{
+	static const int64_t perm[] = {0, 2, 1}, column[] = {1, 2}, row = 1;
+	lth_value_id w = lth_build_cast(infer, lth_in(infer, weights), LTH_DTYPE_F32), parameters[2];
+	for (uint32_t i = 0; i < 2; i++) {
+		bool by_column = lth_infer_rank(infer, scale + i) == 2;
+		parameters[i] = lth_build_cast(infer, lth_in(infer, scale + i), LTH_DTYPE_F32);
+		parameters[i] = lth_build_unsqueeze(infer, parameters[i], by_column ? &row : column, by_column ? 1 : 2);
+	}
+	w = lth_build2(infer, LTH_OP_ID_Sub, w, parameters[1]);
+	return lth_build_transpose(infer, lth_build2(infer, LTH_OP_ID_Mul, w, parameters[0]), perm, 3);
+}
+
+/* The weights are few and kept as they are; inputs and states, which ONNX Runtime quantises on the way to save time, stay
+ * floats: exactly what that approximates. */
+static enum lth_code expand_dynamic_lstm(struct lth_infer *infer)
+{
+	enum { W_SCALE = PEEPHOLES + 1, R_SCALE = W_SCALE + 2, R_ZERO };
+	lth_value_id in[PEEPHOLES + 1], out[3];
+	const bool wanted[3] = {lth_build_wants(infer, 0), lth_build_wants(infer, 1), lth_build_wants(infer, 2)};
+	enum lth_code code = LTH_OK;
+	for (uint32_t i = W; !code && i <= R; i++)
+		code = lth_infer_need_rank(infer, i, 3, 3);
+	for (uint32_t i = W_SCALE; !code && i <= R_ZERO; i++)
+		code = lth_infer_need_rank(infer, i, 1, 2);
+	if (code)
+		return code;
+	for (uint32_t i = X; i <= PEEPHOLES; i++)
+		in[i] = lth_in(infer, i);
+	in[W] = float_weights(infer, W, W_SCALE);
+	in[R] = float_weights(infer, R, R_SCALE);
+	lth_build_many(infer, LTH_OP_ID_LSTM, in, PEEPHOLES + 1, infer->node->attrs, infer->node->num_attrs, wanted, out, 3);
+	for (uint32_t i = 0; i < 3; i++)
+		if (wanted[i])
+			lth_build_output(infer, i, out[i]);
+	return LTH_OK;
+}
+
+const struct lth_op_impl lth_impl_ms_dynamic_lstm = {.expand = expand_dynamic_lstm};

@@ -7,18 +7,6 @@
 
 enum { X, INDICES, OUTPUT_SHAPE };
 
-static lth_value_id slice(struct lth_infer *infer, lth_value_id x, int64_t begin, int64_t end)
-{
-	lth_value_id from = lth_build_ints(infer, &begin, 1), to = lth_build_ints(infer, &end, 1);
-	return lth_build(infer, LTH_OP_ID_Slice, (lth_value_id[]){x, from, to}, 3, NULL, 0);
-}
-
-static lth_value_id concat(struct lth_infer *infer, lth_value_id a, lth_value_id b)
-{
-	const struct lth_attr axis = {.name = "axis", .kind = LTH_ATTR_INT, .count = 1, .i = 0};
-	return lth_build(infer, LTH_OP_ID_Concat, (lth_value_id[]){a, b}, 2, &axis, 1);
-}
-
 /* (extent - 1) * stride - pads + kernel for each spatial axis. */
 static enum lth_code window_terms(struct lth_infer *infer, uint32_t spatial, int64_t *strides, int64_t *offsets)
 {
@@ -58,12 +46,12 @@ static enum lth_code expand_max_unpool(struct lth_infer *infer)
 		code = window_terms(infer, rank - 2, strides, offsets);
 	if (code)
 		return code;
-	lth_value_id shape = lth_build1(infer, LTH_OP_ID_Shape, x), outer = slice(infer, shape, 0, 2);
-	lth_value_id steps = slice(infer, shape, 2, rank);
+	lth_value_id shape = lth_build1(infer, LTH_OP_ID_Shape, x), outer = lth_build_slice(infer, shape, 0, 0, 2);
+	lth_value_id steps = lth_build_slice(infer, shape, 0, 2, rank);
 	steps = lth_build2(infer, LTH_OP_ID_Sub, steps, lth_build_ints(infer, &one, 1));
 	steps = lth_build2(infer, LTH_OP_ID_Mul, steps, lth_build_ints(infer, strides, rank - 2));
 	steps = lth_build2(infer, LTH_OP_ID_Add, steps, lth_build_ints(infer, offsets, rank - 2));
-	lth_value_id full = concat(infer, outer, steps);
+	lth_value_id full = lth_build_concat(infer, (lth_value_id[]){outer, steps}, 2, 0);
 	lth_value_id total = lth_build_reduce(infer, LTH_OP_ID_ReduceProd, full, &axis, 1, true);
 	lth_value_id y = lth_build2(infer, LTH_OP_ID_Expand, lth_build_scalar(infer, dtype, 0), total);
 	lth_value_id places = lth_build_reshape(infer, indices, &all, 1), maxima = lth_build_reshape(infer, x, &all, 1);
@@ -72,7 +60,8 @@ static enum lth_code expand_max_unpool(struct lth_infer *infer)
 	if (wanted != LTH_NONE) {
 		lth_value_id behind = lth_build2(infer, LTH_OP_ID_Sub, wanted, full);
 		lth_value_id before = lth_build_ints(infer, zeros, rank);
-		y = lth_build2(infer, LTH_OP_ID_Pad, y, concat(infer, before, behind));
+		lth_value_id pads = lth_build_concat(infer, (lth_value_id[]){before, behind}, 2, 0);
+		y = lth_build2(infer, LTH_OP_ID_Pad, y, pads);
 	}
 	lth_build_output(infer, 0, y);
 	return LTH_OK;

@@ -238,6 +238,8 @@ bool lth_rewrite_replace(struct lth_rewrite *rewrite, lth_value_id from, lth_val
 	struct lth_graph *graph = rewrite->graph;
 	assert(graph->values[from].def == LTH_DEF_NODE && from != to);
 	lth_node_id id = graph->values[from].def_id;
+	if (lth_value_binds(graph, from))
+		return false; /* sizes are bound by its elements, under its name */
 	if (rewrite->pinned[from]) {
 		if (!may_stand_for_output(rewrite, from, to)) {
 			assert(id == rewrite->node && graph->values[from].def_index == 0);

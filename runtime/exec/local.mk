@@ -18,15 +18,18 @@ runtime_exec_sources = \
 	%D%/strings.c %D%/strings.h \
 	%D%/values.c %D%/values.h \
 	api/lathe.h \
+	runtime/kernels/bifurcation.c \
 	runtime/kernels/builtin.c \
 	runtime/kernels/copy.c runtime/kernels/copy.h \
 	runtime/kernels/det.c \
+	runtime/kernels/inverse.c \
 	runtime/kernels/linear_attention.c \
 	runtime/kernels/list.c runtime/kernels/list.h \
 	runtime/kernels/list_join.c \
 	runtime/kernels/lookup.c \
 	runtime/kernels/media.c runtime/media/media.h \
 	runtime/kernels/maps.c \
+	runtime/kernels/murmur_hash.c \
 	runtime/kernels/non_max_suppression.c \
 	runtime/kernels/order.c runtime/kernels/order.h \
 	runtime/kernels/real.c runtime/kernels/real.h \

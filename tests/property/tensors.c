@@ -1,6 +1,7 @@
-/* Tensor files for tests: makes random ones and compares two. The comparison is written anew here, so that it shares no
+/* Tensor files for tests: makes random and written ones, and compares two. The comparison is written anew here, so that it shares no
  * code with the one of lathe suite.
  *
+ *	tensors text FILE TYPE VALUE...                  TYPE is like f32[2,3]; strings: one word each, '' for none
  *	tensors random SEED LOW HIGH FILE DIM...         f32, uniform; the kind of file by its name
  *	tensors compare GOT EXPECTED [RTOL [ATOL]]       exit 1 and a line when they differ; f32 by tolerance, all else exact
  */
@@ -46,6 +47,72 @@ static int make_random(int argc, char **argv)
 	return code == LTH_OK ? 0 : complain(&diag);
 }
 
+/* One element at its place in `data`. */
+static bool put_element(struct lth_host_tensor *tensor, int64_t i, char *word)
+{
+	unsigned bits = lth_dtype_bits(tensor->dtype);
+	char *end = word, *at = (char *)tensor->data + i * (int64_t)bits / 8;
+	double real = strtod(word, &end);
+	float single = (float)real;
+	int64_t integer;
+	switch (lth_dtype_class(tensor->dtype)) {
+	case LTH_CLASS_STRING:
+		((struct lth_string *)tensor->data)[i] = (struct lth_string){word, strcmp(word, "''") ? strlen(word) : 0};
+		return true;
+	case LTH_CLASS_FLOAT:
+		if (bits != 32 && bits != 64)
+			return false;
+		memcpy(at, bits == 64 ? (void *)&real : (void *)&single, bits / 8);
+		return !*end;
+	default:
+		integer = strtoll(word, &end, 10);
+		if (tensor->dtype == LTH_DTYPE_U64)
+			integer = (int64_t)strtoull(word, &end, 10);
+		memcpy(at, &integer, bits / 8); /* little-endian: the low bytes are the narrower number */
+		return bits >= 8 && !*end;
+	}
+}
+
+/* Type and shape as "f32[2,3]"; false when it is none. */
+static bool read_type(const char *text, struct lth_host_tensor *tensor)
+{
+	size_t length = strcspn(text, "[");
+	int dtype = 0;
+	while (dtype < LTH_NUM_DTYPES && (strlen(lth_dtype_text((enum lth_dtype)dtype)) != length ||
+					  memcmp(text, lth_dtype_text((enum lth_dtype)dtype), length) != 0))
+		dtype++;
+	if (dtype == LTH_NUM_DTYPES || text[length] != '[')
+		return false;
+	tensor->dtype = (enum lth_dtype)dtype;
+	for (const char *at = text + length + 1; *at && *at != ']' && tensor->rank < LTH_HOST_MAX_RANK;) {
+		char *end;
+		tensor->dims[tensor->rank++] = strtoll(at, &end, 10);
+		if (end == at)
+			return false;
+		at = *end == ',' ? end + 1 : end;
+	}
+	return true;
+}
+
+static int make_written(int argc, char **argv)
+{
+	struct lth_host_tensor tensor = {0};
+	struct lth_diag diag = {0};
+	int64_t count;
+	if (!read_type(argv[1], &tensor) || !lth_host_count(tensor.rank, tensor.dims, &count) || count != argc - 2)
+		return fprintf(stderr, "tensors: %s with %d values\n", argv[1], argc - 2), 2;
+	tensor.bytes = count * (int64_t)lth_dtype_bits(tensor.dtype) / 8;
+	tensor.data = calloc((size_t)tensor.bytes + 1, 1);
+	if (!tensor.data)
+		return 2;
+	for (int64_t i = 0; i < count; i++)
+		if (!put_element(&tensor, i, argv[i + 2]))
+			return fprintf(stderr, "tensors: value '%s' of %s\n", argv[i + 2], argv[1]), 2;
+	enum lth_code code = lth_host_write_file(argv[0], &tensor, &diag);
+	lth_host_tensor_free(&tensor);
+	return code == LTH_OK ? 0 : complain(&diag);
+}
+
 static bool same_shape(const struct lth_host_tensor *a, const struct lth_host_tensor *b)
 {
 	return a->dtype == b->dtype && a->rank == b->rank && a->bytes == b->bytes &&
@@ -67,6 +134,16 @@ static int compare_floats(const float *got, const float *expected, int64_t count
 	return wrong != 0;
 }
 
+static int compare_strings(const struct lth_string *got, const struct lth_string *expected, int64_t count)
+{
+	for (int64_t i = 0; i < count; i++)
+		if (got[i].size != expected[i].size || memcmp(got[i].data, expected[i].data, got[i].size) != 0)
+			return printf("'%.*s' instead of '%.*s' at %lld\n", (int)got[i].size, got[i].data,
+				      (int)expected[i].size, expected[i].data, (long long)i),
+			       1;
+	return 0;
+}
+
 static int compare(int argc, char **argv)
 {
 	struct lth_host_tensor got, expected;
@@ -83,6 +160,8 @@ static int compare(int argc, char **argv)
 		printf("other types or shapes\n");
 	else if (got.dtype == LTH_DTYPE_F32)
 		status = compare_floats(got.data, expected.data, got.bytes / (int64_t)sizeof(float), rtol, atol);
+	else if (got.dtype == LTH_DTYPE_STRING)
+		status = compare_strings(got.data, expected.data, got.bytes / (int64_t)sizeof(struct lth_string));
 	else if ((status = memcmp(got.data, expected.data, (size_t)got.bytes) != 0))
 		printf("the bytes differ\n");
 	lth_host_tensor_free(&got);
@@ -94,8 +173,11 @@ int main(int argc, char **argv)
 {
 	if (argc >= 6 && argc - 6 <= LTH_HOST_MAX_RANK && strcmp(argv[1], "random") == 0)
 		return make_random(argc - 2, argv + 2);
+	if (argc >= 4 && strcmp(argv[1], "text") == 0)
+		return make_written(argc - 2, argv + 2);
 	if (argc >= 4 && argc <= 6 && strcmp(argv[1], "compare") == 0)
 		return compare(argc - 2, argv + 2);
-	fprintf(stderr, "usage: tensors random SEED LOW HIGH FILE DIM... | tensors compare GOT EXPECTED [RTOL [ATOL]]\n");
+	fprintf(stderr, "usage: tensors text FILE TYPE VALUE... | tensors random SEED LOW HIGH FILE DIM... | "
+			"tensors compare GOT EXPECTED [RTOL [ATOL]]\n");
 	return 2;
 }

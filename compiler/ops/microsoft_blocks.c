@@ -1,0 +1,168 @@
+/* Operators of com.microsoft on weights quantised in blocks of few bits: MatMulNBits and GatherBlockQuantized. Bytes
+ * hold several numbers, the first in the lowest bits; scales and zero points are one a block. */
+#include "compiler/ops/microsoft.h"
+#include "compiler/ops/family.h"
+
+static enum lth_code check_bits(struct lth_infer *infer)
+{
+	int64_t bits = lth_op_int(infer->node, "bits"), block = lth_op_int(infer->node, "block_size");
+	if (bits != 2 && bits != 4 && bits != 8)
+		return lth_infer_unsupported(infer, "2, 4 or 8", "attribute bits of %lld", (long long)bits);
+	if (block < 16 || (block & (block - 1)))
+		return lth_infer_reject(infer, "a power of two of at least 16", "block_size %lld", (long long)block);
+	return LTH_OK;
+}
+
+/* u8[..., n] as the 8 / bits times as many numbers that it holds, u8[..., n * 8 / bits]. */
+static lth_value_id unpack(struct lth_infer *infer, lth_value_id packed, int64_t bits)
+{
+	const struct lth_attr right = {
+		.name = "direction", .kind = LTH_ATTR_STRING, .count = 1, .s = {.data = "RIGHT", .size = 5}};
+	const int64_t last = -1, each = 8 / bits;
+	uint8_t shifts[4] = {0}, mask = (uint8_t)((1 << bits) - 1);
+	int64_t shape[LTH_MAX_RANK] = {0};
+	if (infer->failed || bits == 8)
+		return packed;
+	uint32_t rank = infer->graph->values[packed].type.rank;
+	for (int64_t i = 0; i < each; i++)
+		shifts[i] = (uint8_t)(i * bits);
+	lth_value_id in[2] = {lth_build_unsqueeze(infer, packed, &last, 1)};
+	in[1] = lth_build_data(infer, LTH_DTYPE_U8, 1, &each, shifts, (size_t)each);
+	lth_value_id numbers = lth_build(infer, LTH_OP_ID_BitShift, in, 2, &right, 1);
+	lth_value_id low = lth_build_data(infer, LTH_DTYPE_U8, 0, NULL, &mask, 1);
+	numbers = lth_build2(infer, LTH_OP_ID_BitwiseAnd, numbers, low);
+	shape[rank - 1] = -1;
+	return lth_build_reshape(infer, numbers, shape, rank);
+}
+
+/* ---- MatMulNBits ---- */
+
+enum { A, B, SCALES, ZERO_POINTS, GROUPS, BIAS };
+
+/* Zero points as [N, blocks] of `dtype`: packed like the weights, each row from a byte of its own; or plain; or the
+ * middle of the range. */
+static lth_value_id zero_points(struct lth_infer *infer, int64_t n, int64_t blocks, int64_t bits, enum lth_dtype dtype)
+{
+	lth_value_id given = lth_in(infer, ZERO_POINTS);
+	if (given == LTH_NONE)
+		return lth_build_scalar(infer, dtype, (double)(1 << (bits - 1)));
+	if (lth_infer_type(infer, ZERO_POINTS)->dtype != LTH_DTYPE_U8)
+		return lth_build_reshape(infer, given, (int64_t[]){n, blocks}, 2);
+	given = unpack(infer, lth_build_reshape(infer, given, (int64_t[]){n, -1}, 2), bits);
+	return lth_build_cast(infer, lth_build_slice(infer, given, 1, 0, blocks), dtype);
+}
+
+/* Each block's parameter for each of its elements: by the element's group where one is given. [N, K] */
+static lth_value_id spread(struct lth_infer *infer, lth_value_id parameter, int64_t n, int64_t blocks, int64_t block,
+			   int64_t k)
+{
+	const int64_t last = -1, shape[] = {n, blocks, block};
+	lth_value_id groups = lth_in(infer, GROUPS);
+	if (infer->failed || infer->graph->values[parameter].type.rank == 0)
+		return parameter;
+	if (groups != LTH_NONE) {
+		const lth_value_id first = lth_build_slice(infer, groups, 0, 0, k);
+		return lth_build_gather(infer, parameter, first, 1);
+	}
+	parameter = lth_build_unsqueeze(infer, parameter, &last, 1);
+	parameter = lth_build2(infer, LTH_OP_ID_Expand, parameter, lth_build_ints(infer, shape, 3));
+	return lth_build_slice(infer, lth_build_reshape(infer, parameter, (int64_t[]){n, -1}, 2), 1, 0, k);
+}
+
+static enum lth_code check_matmul_bits(struct lth_infer *infer)
+{
+	int64_t k = lth_op_int(infer->node, "K"), n = lth_op_int(infer->node, "N");
+	enum lth_code code = check_bits(infer);
+	if (!code && (k < 1 || n < 1 || k > INT32_MAX || n > INT32_MAX))
+		code = lth_infer_reject(infer, "K and N of at least 1", "%lld and %lld", (long long)k, (long long)n);
+	if (!code && lth_op_int(infer->node, "weight_prepacked"))
+		code = lth_infer_unsupported(infer, "give weights in the plain layout", "attribute weight_prepacked");
+	if (!code)
+		code = lth_infer_need_rank(infer, A, 1, LTH_MAX_RANK);
+	if (!code)
+		code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, A, lth_infer_rank(infer, A) - 1),
+					 lth_dim_const(infer->dims, k), "K elements in each row of A");
+	return code;
+}
+
+static enum lth_code expand_matmul_bits(struct lth_infer *infer)
+{
+	static const int64_t turned[] = {1, 0};
+	enum lth_code code = check_matmul_bits(infer);
+	if (code)
+		return code;
+	int64_t k = lth_op_int(infer->node, "K"), n = lth_op_int(infer->node, "N");
+	int64_t bits = lth_op_int(infer->node, "bits"), block = lth_op_int(infer->node, "block_size");
+	int64_t blocks = (k + block - 1) / block;
+	enum lth_dtype dtype = infer->out_dtypes[0];
+	lth_value_id bytes = lth_build_reshape(infer, lth_in(infer, B), (int64_t[]){n, blocks * block * bits / 8}, 2);
+	lth_value_id w = lth_build_slice(infer, unpack(infer, bytes, bits), 1, 0, k);
+	lth_value_id zero = zero_points(infer, n, blocks, bits, dtype);
+	zero = spread(infer, zero, n, blocks, block, k);
+	lth_value_id scale = lth_build_reshape(infer, lth_in(infer, SCALES), (int64_t[]){n, blocks}, 2);
+	scale = spread(infer, scale, n, blocks, block, k);
+	w = lth_build2(infer, LTH_OP_ID_Sub, lth_build_cast(infer, w, dtype), zero);
+	w = lth_build_transpose(infer, lth_build2(infer, LTH_OP_ID_Mul, w, scale), turned, 2);
+	lth_value_id y = lth_build2(infer, LTH_OP_ID_MatMul, lth_in(infer, A), w);
+	if (lth_in(infer, BIAS) != LTH_NONE)
+		y = lth_build2(infer, LTH_OP_ID_Add, y, lth_in(infer, BIAS));
+	lth_build_output(infer, 0, y);
+	return LTH_OK;
+}
+
+const struct lth_op_impl lth_impl_ms_matmul_bits = {.expand = expand_matmul_bits};
+
+/* ---- GatherBlockQuantized ---- */
+
+/* What is gathered, and only that, is dequantised: blocks lie along another axis than the gathered one. */
+static enum lth_code expand_gather_blocks(struct lth_infer *infer)
+{
+	enum { DATA, INDICES, SCALE, ZERO };
+	uint32_t gather_axis, block_axis, rank = lth_infer_rank(infer, DATA), indices = lth_infer_rank(infer, INDICES);
+	int64_t bits = lth_op_int(infer->node, "bits");
+	enum lth_code code = check_bits(infer);
+	if (!code)
+		code = lth_infer_need_rank(infer, DATA, 2, LTH_MAX_RANK);
+	for (uint32_t i = SCALE; !code && i <= ZERO; i++)
+		if (lth_infer_type(infer, i))
+			code = lth_infer_need_rank(infer, i, rank, rank);
+	if (!code)
+		code = lth_infer_axis(infer, lth_op_int(infer->node, "gather_axis"), rank, &gather_axis);
+	if (!code)
+		code = lth_infer_axis(infer, lth_op_int(infer->node, "quantize_axis"), rank, &block_axis);
+	if (!code && gather_axis == block_axis)
+		code = lth_infer_reject(infer, "another axis for blocks than for indices", "%u for both", gather_axis);
+	if (code)
+		return code;
+	enum lth_dtype dtype = lth_infer_type(infer, DATA)->dtype;
+	bool packed = dtype == LTH_DTYPE_U8;
+	if (packed && block_axis != rank - 1)
+		return lth_infer_reject(infer, "blocks along the last axis of bytes", "axis %u", block_axis);
+	lth_value_id in[4] = {lth_in(infer, DATA), lth_in(infer, INDICES), lth_in(infer, SCALE), lth_in(infer, ZERO)};
+	const lth_value_id where = in[INDICES];
+	for (uint32_t i = DATA; i <= ZERO; i++) {
+		if (i == INDICES || in[i] == LTH_NONE)
+			continue;
+		in[i] = lth_build_gather(infer, in[i], where, gather_axis);
+		if (packed && i != SCALE)
+			in[i] = unpack(infer, in[i], bits);
+		if (packed && i == ZERO) { /* the last byte may be half used */
+			lth_value_id blocks = lth_build_count(infer, lth_build_extent(infer, in[SCALE], -1));
+			in[i] = lth_build_gather(infer, in[i], blocks, -1);
+		}
+	}
+	if (in[ZERO] == LTH_NONE && packed) {
+		const uint8_t middle = (uint8_t)(1 << (bits - 1));
+		lth_value_id shape = lth_build1(infer, LTH_OP_ID_Shape, in[SCALE]);
+		in[ZERO] = lth_build_data(infer, LTH_DTYPE_U8, 0, NULL, &middle, 1);
+		in[ZERO] = lth_build2(infer, LTH_OP_ID_Expand, in[ZERO], shape);
+	}
+	block_axis += gather_axis < block_axis ? indices - 1 : 0;
+	const struct lth_attr attrs[] = {lth_attr_int("axis", block_axis),
+					 lth_attr_int("block_size", lth_op_int(infer->node, "block_size"))};
+	const lth_value_id parts[] = {in[DATA], in[SCALE], in[ZERO]};
+	lth_build_output(infer, 0, lth_build(infer, LTH_OP_ID_DequantizeLinear, parts, 3, attrs, 2));
+	return LTH_OK;
+}
+
+const struct lth_op_impl lth_impl_ms_gather_blocks = {.expand = expand_gather_blocks};
