@@ -63,28 +63,37 @@ static bool take_tensor(const char **at, struct lth_value_type *out)
 	return true;
 }
 
-static bool take_container(const char **at, struct lth_value_type *out)
+/* The kind of container whose word comes next; a tensor's where none does. */
+static enum lth_value_kind take_kind(const char **at)
 {
-	for (int kind = LTH_VALUE_SEQUENCE; kind < LTH_NUM_VALUE_KINDS; kind++) {
-		if (!take(at, words[kind]))
-			continue;
+	for (int kind = LTH_VALUE_SEQUENCE; kind < LTH_NUM_VALUE_KINDS; kind++)
+		if (take(at, words[kind]))
+			return (enum lth_value_kind)kind;
+	return LTH_VALUE_TENSOR;
+}
+
+static bool take_containers(const char **at, struct lth_value_type *out)
+{
+	for (;;) {
+		enum lth_value_kind kind = take_kind(at);
+		if (kind == LTH_VALUE_TENSOR)
+			return true;
 		if (out->depth == LTH_MAX_VALUE_DEPTH || !take(at, "("))
 			return false;
-		out->kinds[out->depth] = (enum lth_value_kind)kind;
-		enum lth_dtype *key = &out->keys[out->depth++];
-		return kind != LTH_VALUE_MAP ||
-		       (take_dtype(at, key) && (*key == LTH_DTYPE_I64 || *key == LTH_DTYPE_STRING) && take(at, ","));
+		enum lth_dtype *key = &out->keys[out->depth];
+		out->kinds[out->depth++] = kind;
+		if (kind != LTH_VALUE_MAP)
+			continue;
+		if (!take_dtype(at, key) || (*key != LTH_DTYPE_I64 && *key != LTH_DTYPE_STRING) || !take(at, ","))
+			return false;
 	}
-	return false;
 }
 
 bool lth_value_type_parse(const char *text, struct lth_value_type *out)
 {
 	struct lth_value_type type = {.depth = 0};
 	const char *at = text;
-	while (take_container(&at, &type))
-		;
-	if (!take_tensor(&at, &type))
+	if (!take_containers(&at, &type) || !take_tensor(&at, &type))
 		return false;
 	for (uint32_t i = 0; i < type.depth; i++)
 		if (!take(&at, ")"))

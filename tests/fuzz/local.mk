@@ -57,6 +57,7 @@ if FUZZERS
 fuzz_programs += \
 	%D%/fuzz_json \
 	%D%/fuzz_kernels \
+	%D%/fuzz_lists \
 	%D%/fuzz_loop_text \
 	%D%/fuzz_media \
 	%D%/fuzz_npy \

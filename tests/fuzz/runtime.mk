@@ -2,7 +2,7 @@
 if FUZZERS
 runtime_fuzz_libs = runtime/exec/librt.a runtime/tensor/libtensor.a runtime/program/libprogram.a runtime/base/libbase.a \
 	-lm -lpthread
-check_PROGRAMS += %D%/fuzz_program_text %D%/fuzz_program_binary %D%/fuzz_npy %D%/fuzz_pb %D%/fuzz_value \
+check_PROGRAMS += %D%/fuzz_program_text %D%/fuzz_program_binary %D%/fuzz_npy %D%/fuzz_pb %D%/fuzz_value %D%/fuzz_lists \
 	%D%/fuzz_kernels
 %C%_fuzz_program_text_SOURCES = %D%/fuzz_program_text.c
 %C%_fuzz_program_text_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
@@ -16,6 +16,9 @@ check_PROGRAMS += %D%/fuzz_program_text %D%/fuzz_program_binary %D%/fuzz_npy %D%
 %C%_fuzz_pb_SOURCES = %D%/fuzz_pb.c %D%/fuzz_tensor.h
 %C%_fuzz_pb_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
 %C%_fuzz_pb_LDADD = $(runtime_fuzz_libs)
+%C%_fuzz_lists_SOURCES = %D%/fuzz_lists.c
+%C%_fuzz_lists_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+%C%_fuzz_lists_LDADD = $(runtime_fuzz_libs)
 %C%_fuzz_value_SOURCES = %D%/fuzz_value.c
 %C%_fuzz_value_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
 %C%_fuzz_value_LDADD = runtime/exe/libexe.a $(runtime_fuzz_libs)

@@ -380,6 +380,7 @@ START_TEST(types_print_as_they_are_read)
 					  "map(f32, f32[])",
 					  "seq(f32[99999999999999999999])",
 					  "seq(f32[1 2])",
+					  "seq(map(word. f32[]))",
 					  "seq(seq(seq(seq(seq(seq(seq(seq(seq(f32[])))))))))"};
 	struct lth_value_type type;
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
