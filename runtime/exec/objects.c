@@ -47,6 +47,14 @@ void *lth_objects_keep_bytes(struct lth_objects *objects, int64_t bytes)
 	return payload;
 }
 
+bool lth_objects_end(const struct lth_objects *objects, const void *bytes)
+{
+	const struct lth_object_block *block = objects->last_run;
+	while (block && (const char *)block + HEADER != bytes)
+		block = block->next;
+	return block != NULL;
+}
+
 /* ---- making ---- */
 
 static struct lth_object *new_tensor(struct lth_objects *objects, enum lth_dtype dtype, uint32_t rank,

@@ -59,6 +59,8 @@ struct lth_object *lth_objects_find(const struct lth_objects *objects, int64_t h
 void lth_objects_begin(struct lth_objects *objects);
 /* Bytes that live as long as the run's outputs. */
 void *lth_objects_keep_bytes(struct lth_objects *objects, int64_t bytes);
+/* Whether bytes are some that the last run kept: they end with this one. */
+bool lth_objects_end(const struct lth_objects *objects, const void *bytes);
 /* An object that outputs hold lives on, with its items. */
 void lth_objects_keep(struct lth_object *object);
 /* A run ends: with it all objects that are not kept, all handles, and all of the last run. Or everything ends. */

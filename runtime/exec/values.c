@@ -202,8 +202,10 @@ enum lth_code lth_deliver_value(struct lathe_context *c, uint32_t number, struct
 	struct lth_object *object = lth_objects_find(&c->objects, handle);
 	if (!object || !lth_value_type_parse(port->type, &type))
 		return lth_diag_fail(diag, LTH_BAD_EXECUTABLE, port->name, "an object", NULL, "none");
-	struct lathe_value *value = output->data ? output->data
-						 : lth_objects_keep_bytes(&c->objects, sizeof(*value));
+	/* an output that the last run gave and nobody released is no buffer of the caller's */
+	struct lathe_value *value = output->data && !lth_objects_end(&c->objects, output->data)
+					    ? output->data
+					    : lth_objects_keep_bytes(&c->objects, sizeof(*value));
 	if (!value || !give(&c->objects, &type, object, value))
 		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, port->name, NULL, NULL, "no memory for its value");
 	*output = (struct lathe_tensor){.dtype = LATHE_OBJECT, .data = value, .bytes = sizeof(*value)};

@@ -211,6 +211,15 @@ START_TEST(a_sequence_goes_through)
 	ck_assert_msg(run(&s, &feed, &own) == 0, "%s", s.error.text);
 	ck_assert_ptr_eq(own.data, &room);
 	ck_assert(room.count == 2 && ((float *)room.elements[0].tensor.data)[2] == 3);
+	/* nor is an output that comes back unreleased a buffer to write to: it ends */
+	out = (struct lathe_tensor){0};
+	in.count = 1;
+	elements[0].tensor.dims[0] = 0; /* small blocks, that the pool gives for one another */
+	for (int i = 0; i < 6; i++) {
+		ck_assert_msg(run(&s, &in, &out) == 0, "run %d: %s", i, s.error.text);
+		got = out.data;
+		ck_assert(got->count == 1 && got->elements[0].tensor.dims[0] == 0);
+	}
 	finish(&s);
 }
 END_TEST
