@@ -33,7 +33,5 @@ LTH_MUST_CHECK enum lth_code lth_archive_write(const char *member, const char *s
 
 /* Runs the linker on `arguments` (NULL-terminated, without the program's own name) in `work_dir`. link.c */
 LTH_MUST_CHECK enum lth_code lth_link_run(const char *work_dir, const char *const *arguments, struct lth_diag *diag);
-/* The C library that this process uses, and the math library beside it: what executables are linked against. link.c */
-LTH_MUST_CHECK enum lth_code lth_link_libraries(char *libc, char *libm, size_t size, struct lth_diag *diag);
 
 #endif

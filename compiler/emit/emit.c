@@ -184,6 +184,14 @@ static enum lth_code write_script(struct job *job)
 	return write_pieces(job, path_of(job, FILE_SCRIPT), pieces);
 }
 
+/* Of the files that were linked ahead: which this job takes. */
+static bool is_linked(const struct job *job, enum fixed_file file)
+{
+	if (file == FILE_LIBC || file == FILE_LIBM)
+		return !is_relocatable(job->kind);
+	return job->kind != LTH_EMIT_KERNELS && (file == FILE_RUNTIME || job->input->media);
+}
+
 static enum lth_code set_paths(struct job *job)
 {
 	const char *folder = job->input->work_dir;
@@ -194,11 +202,13 @@ static enum lth_code set_paths(struct job *job)
 		code = set_path(job, path_of(job, FILE_OUT), folder, "out");
 	lth_emit_runtime_file(job->kind == LTH_EMIT_EXE ? "rt-exe.o" : "rt-so.o", path_of(job, FILE_RUNTIME), 4096);
 	lth_emit_runtime_file("rt-media.o", path_of(job, FILE_MEDIA), 4096);
-	if (code == LTH_OK)
-		code = lth_link_libraries(path_of(job, FILE_LIBC), path_of(job, FILE_LIBM), 4096, job->diag);
-	if (code == LTH_OK && job->kind != LTH_EMIT_KERNELS && access(path_of(job, FILE_RUNTIME), R_OK) != 0)
-		code = lth_diag_fail(job->diag, LTH_IO_ERROR, path_of(job, FILE_RUNTIME), "the runtime, linked ahead",
-				     "install Lathe whole, or set LATHE_LIBEXEC to its folder", "%s", strerror(errno));
+	lth_emit_runtime_file("stub-libc.so.6", path_of(job, FILE_LIBC), 4096);
+	lth_emit_runtime_file("stub-libm.so.6", path_of(job, FILE_LIBM), 4096);
+	for (enum fixed_file file = FILE_RUNTIME; file < NUM_FIXED_FILES && code == LTH_OK; file++)
+		if (is_linked(job, file) && access(path_of(job, file), R_OK) != 0)
+			code = lth_diag_fail(job->diag, LTH_IO_ERROR, path_of(job, file), "the runtime, linked ahead",
+					     "install Lathe whole, or set LATHE_LIBEXEC to its folder", "%s",
+					     strerror(errno));
 	return code;
 }
 
@@ -227,9 +237,9 @@ static enum lth_code link_all(struct job *job)
 	add_options(job);
 	add(&job->arguments, "-o");
 	add(&job->arguments, path_of(job, FILE_OUT));
-	if (job->kind != LTH_EMIT_KERNELS)
+	if (is_linked(job, FILE_RUNTIME))
 		add(&job->arguments, path_of(job, FILE_RUNTIME));
-	if (job->kind != LTH_EMIT_KERNELS && job->input->media)
+	if (is_linked(job, FILE_MEDIA))
 		add(&job->arguments, path_of(job, FILE_MEDIA));
 	add(&job->arguments, path_of(job, FILE_BLOB));
 	for (uint32_t k = 0; k < job->input->num_objects; k++)

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <link.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -75,26 +74,4 @@ enum lth_code lth_link_run(const char *work_dir, const char *const *arguments, s
 		return lth_diag_fail(diag, LTH_IO_ERROR, LTH_LD, "the linker of binutils", "apt-get install binutils", "%s",
 				     strerror(error));
 	return wait_for(child, words_path, diag);
-}
-
-static int find_libc(struct dl_phdr_info *info, size_t size, void *context)
-{
-	static const char name[] = "/libc.so.6";
-	size_t length = info->dlpi_name ? strlen(info->dlpi_name) : 0;
-	(void)size;
-	if (length < sizeof(name) || strcmp(info->dlpi_name + length - (sizeof(name) - 1), name) != 0)
-		return 0;
-	*(const char **)context = info->dlpi_name;
-	return 1;
-}
-
-enum lth_code lth_link_libraries(char *libc, char *libm, size_t size, struct lth_diag *diag)
-{
-	const char *path = NULL;
-	dl_iterate_phdr(find_libc, &path);
-	if (!path || strlen(path) >= size)
-		return lth_diag_fail(diag, LTH_INTERNAL, "linker", "a process that uses libc.so.6", NULL, "none");
-	snprintf(libc, size, "%s", path);
-	snprintf(libm, size, "%.*s/libm.so.6", (int)(strlen(path) - strlen("/libc.so.6")), path);
-	return LTH_OK;
 }

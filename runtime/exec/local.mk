@@ -88,3 +88,12 @@ CLEANFILES += %D%/rt-so.o %D%/rt-exe.o
 %D%/rt-exe.o: %D%/libimage.a %D%/libexeimage.a
 	$(AM_V_GEN)$(LTH_LD) -r -S -o $@ `$(CC) -print-file-name=Scrt1.o` \
 		--whole-archive %D%/libimage.a %D%/libexeimage.a
+# Beside them, stand-ins for libc and libm to link against: the libraries themselves have thousands of names to read.
+stub_objects = %D%/rt-so.o %D%/rt-exe.o runtime/media/rt-media.o
+rt_DATA += %D%/stub-libc.so.6 %D%/stub-libm.so.6
+CLEANFILES += %D%/stub-libc.so.6 %D%/stub-libm.so.6
+EXTRA_DIST += %D%/stub-library
+%D%/stub-libc.so.6: $(stub_objects) %D%/stub-library
+	$(AM_V_GEN)sh $(srcdir)/%D%/stub-library "$(CC)" libc.so.6 $@ $(stub_objects)
+%D%/stub-libm.so.6: $(stub_objects) %D%/stub-library
+	$(AM_V_GEN)sh $(srcdir)/%D%/stub-library "$(CC)" libm.so.6 $@ $(stub_objects)

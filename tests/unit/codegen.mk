@@ -6,7 +6,8 @@ check_PROGRAMS += %D%/test_codegen
 %C%_test_codegen_SOURCES = %D%/test_codegen.c %D%/kernels.c %D%/kernels.h %D%/loop_random.c %D%/loop_random.h
 %C%_test_codegen_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 %C%_test_codegen_LDADD = $(lth_codegen_test_libs)
-EXTRA_%C%_test_codegen_DEPENDENCIES = runtime/exec/rt-so.o runtime/exec/rt-exe.o
+EXTRA_%C%_test_codegen_DEPENDENCIES = runtime/exec/rt-so.o runtime/exec/rt-exe.o \
+	runtime/exec/stub-libc.so.6 runtime/exec/stub-libm.so.6
 TESTS += %D%/test_codegen
 check_PROGRAMS += %D%/test_loop
 %C%_test_loop_SOURCES = %D%/test_loop.c %D%/loop_random.c %D%/loop_random.h

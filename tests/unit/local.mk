@@ -83,7 +83,8 @@ check_PROGRAMS += %D%/test_control
 	compiler/options/liboptions.a compiler/ir/libir.a runtime/exec/librt.a \
 	runtime/program/libprogram.a runtime/base/libsha256.a runtime/base/libbase.a $(CHECK_LIBS) \
 	$(LLVM_LIBS) $(PROTOBUF_C_LIBS) $(JANSSON_LIBS) $(CRYPTO_LIBS) -lm -lpthread -ldl
-EXTRA_%C%_test_control_DEPENDENCIES = runtime/exec/rt-so.o
+EXTRA_%C%_test_control_DEPENDENCIES = runtime/exec/rt-so.o \
+	runtime/exec/stub-libc.so.6 runtime/exec/stub-libm.so.6
 TESTS += %D%/test_control
 check_PROGRAMS += %D%/test_index
 %C%_test_index_SOURCES = %D%/test_index.c
