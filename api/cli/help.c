@@ -217,12 +217,20 @@ static void add_words(struct lth_buf *out, const struct option *o)
 		lth_buf_printf(out, " -%c", o->letter);
 }
 
+static void add_valued_words(struct lth_buf *out, const struct option *o)
+{
+	if (o->argument)
+		add_words(out, o);
+}
+
+/* The command is the first word that is no option, nor the value of one of those that may stand before it. */
 static void completion_bash(struct lth_buf *out)
 {
-	lth_buf_puts(out, "_lathe() {\n\tlocal word=${COMP_WORDS[COMP_CWORD]} command= i words\n"
-			  "\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
-			  "\t\t[[ ${COMP_WORDS[i]} != -* ]] && { command=${COMP_WORDS[i]}; break; }\n\tdone\n\tcase "
-			  "$command in\n");
+	lth_buf_puts(out, "_lathe() {\n\tlocal word=${COMP_WORDS[COMP_CWORD]} command= i words valued='");
+	each_option(NULL, false, add_valued_words, out);
+	lth_buf_puts(out, " '\n\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
+			  "\t\t[[ ${COMP_WORDS[i]} == -* || $valued == *\" ${COMP_WORDS[i - 1]} \"* ]] && continue\n"
+			  "\t\tcommand=${COMP_WORDS[i]}\n\t\tbreak\n\tdone\n\tcase $command in\n");
 	for (int i = 0; i < LTH_NUM_CLI_COMMANDS; i++) {
 		lth_buf_printf(out, "\t%s) words='", lth_cli_commands[i].word);
 		each_option(&lth_cli_commands[i], true, add_words, out);

@@ -4,6 +4,7 @@
 #include "config.h"
 #include "runtime/media/media.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,9 +88,10 @@ int main(int argc, char **argv)
 	if (code == LTH_OK)
 		code = execute(&cli);
 	lth_cli_clear_progress(&cli);
+	errno = 0;
 	if (code == LTH_OK && (fflush(stdout) != 0 || ferror(stdout)))
 		code = lth_diag_fail(&cli.diag, LTH_IO_ERROR, "standard output", NULL, NULL, "writing failed");
-	if (code != LTH_OK)
+	if (code != LTH_OK && errno != EPIPE) /* `| head` has seen enough: nobody reads a complaint about it */
 		print_problem(&cli);
 	lathe_client_destroy(&cli.client);
 	lth_cli_local_stop(&cli);
