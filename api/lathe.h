@@ -271,7 +271,8 @@ LATHE_API int lathe_context_create(const struct lathe_executable *executable, co
 LATHE_API void lathe_context_destroy(struct lathe_context **context);
 /* Inputs in the description's order. An output with data NULL is allocated by the context and becomes the caller's, who
  * ends it with lathe_release; one with data is written in place, and its `bytes` must suffice. dtype, rank and dims of
- * outputs are filled in. Wrong inputs are refused before anything is written. */
+ * outputs are filled in. Wrong inputs are refused before anything is written; so is a run of a context that is running
+ * in another thread. */
 LATHE_API int lathe_run(struct lathe_context *context, const struct lathe_tensor *inputs, size_t num_inputs,
 			struct lathe_tensor *outputs, size_t num_outputs, struct lathe_error *error);
 /* Gives back an output that lathe_run allocated, and sets its data to NULL. Values that are no tensors

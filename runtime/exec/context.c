@@ -4,6 +4,7 @@
 #include "runtime/exec/values.h"
 #include "runtime/kernels/copy.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -328,10 +329,12 @@ static uint64_t system_allocations(const struct lathe_context *c)
 	       lth_pool_counters(c->outputs)->system_calls;
 }
 
-enum lth_code lth_context_run(struct lathe_context *c, const struct lathe_tensor *inputs, size_t num_inputs,
-			      struct lathe_tensor *outputs, size_t num_outputs, struct lth_diag *diag)
+static enum lth_code run_alone(struct lathe_context *c, const struct lathe_tensor *inputs, size_t num_inputs,
+			       struct lathe_tensor *outputs, size_t num_outputs, struct lth_diag *diag)
 {
 	uint64_t system_before = system_allocations(c);
+	if ((num_inputs && !inputs) || (num_outputs && !outputs))
+		return lth_diag_fail(diag, LTH_BAD_INPUT, inputs ? "outputs" : "inputs", "an array", NULL, "NULL");
 	enum lth_code code = lth_signature_find(&c->signatures, inputs, num_inputs, &c->signature, diag);
 	if (code == LTH_OK)
 		code = check_outputs(c, outputs, num_outputs, diag);
@@ -350,6 +353,17 @@ enum lth_code lth_context_run(struct lathe_context *c, const struct lathe_tensor
 	lth_interpret_cleanup(c);
 	lth_profiler_run(&c->profiler, c->signature->arena_bytes + lth_pool_counters(c->pool)->peak_bytes,
 			 c->profiler.last_run_allocations + (system_allocations(c) - system_before));
+	return code;
+}
+
+enum lth_code lth_context_run(struct lathe_context *c, const struct lathe_tensor *inputs, size_t num_inputs,
+			      struct lathe_tensor *outputs, size_t num_outputs, struct lth_diag *diag)
+{
+	if (atomic_exchange(&c->running, true))
+		return lth_diag_fail(diag, LTH_INVALID_OPTION, "context", "one run at a time",
+				     "make a context for each thread", "a run in another thread");
+	enum lth_code code = run_alone(c, inputs, num_inputs, outputs, num_outputs, diag);
+	atomic_store(&c->running, false);
 	return code;
 }
 

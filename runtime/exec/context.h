@@ -36,6 +36,8 @@ struct lathe_context {
 	int64_t arena_bytes;
 	bool own_arena;
 
+	_Atomic bool running; /* two threads in one context would write over each other */
+
 	/* The run in hand. */
 	struct lth_signature *signature;
 	void **bases;   /* of each storage: its bytes */

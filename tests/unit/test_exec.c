@@ -1,4 +1,5 @@
 /* Unit tests of the interpreter, on programs written by hand with kernels in C. */
+#include "runtime/exec/context.h"
 #include "runtime/exec/query.h"
 #include "runtime/threadpool.h"
 
@@ -285,6 +286,10 @@ START_TEST(wrong_inputs_are_refused_before_anything_is_written)
 	bad = good, bad.dims[1] = INT64_MAX / 2, bad.bytes = UINT64_MAX;
 	run_fails(context, &bad, 1, &out, 1, LATHE_ERROR_INPUT, "product");
 	run_fails(context, &good, 0, &out, 1, LATHE_ERROR_INPUT, "number of inputs: found 0, expected 1");
+	run_fails(context, NULL, 1, &out, 1, LATHE_ERROR_INPUT, "inputs: found NULL");
+	context->running = true; /* as another thread's run would have it */
+	run_fails(context, &good, 1, &out, 1, LATHE_ERROR_OPTION, "make a context for each thread");
+	context->running = false;
 	run_fails(context, &good, 1, &out, 0, LATHE_ERROR_INPUT, "number of outputs");
 	out.bytes = 31;
 	run_fails(context, &good, 1, &out, 1, LATHE_ERROR_INPUT, "found 31 bytes, expected a buffer of 32 bytes");
