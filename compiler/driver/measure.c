@@ -7,6 +7,7 @@
 #include "api/lathe.h"
 #include "runtime/base/hash.h"
 #include "runtime/base/io.h"
+#include "runtime/kernels/real.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -141,7 +142,12 @@ static uint64_t digest_tensor(const struct lathe_tensor *t, uint64_t digest)
 	for (uint32_t axis = 0; axis < t->rank; axis++)
 		count *= t->dims[axis];
 	digest = lth_hash_bytes(t->dims, t->rank * sizeof(t->dims[0]), digest);
-	if (lth_dtype_bytes(lth_dtype_by_onnx(t->dtype), count, &bytes) && t->data)
+	if (t->dtype == LATHE_STRING) /* what they say, not where they are */
+		for (int64_t i = 0; i < count; i++) {
+			const struct lth_string *s = (const struct lth_string *)t->data + i;
+			digest = lth_hash_bytes(s->data, s->size, lth_hash_u64(s->size, digest));
+		}
+	else if (lth_dtype_bytes(lth_dtype_by_onnx(t->dtype), count, &bytes) && t->data)
 		digest = lth_hash_bytes(t->data, (size_t)bytes, digest);
 	return digest;
 }
@@ -163,11 +169,13 @@ static double largest_error(const struct runner *a, const struct runner *b)
 		int64_t count = 1;
 		for (uint32_t axis = 0; axis < x->rank; axis++)
 			count *= x->dims[axis];
-		if (x->dtype != LATHE_F32 || y->dtype != LATHE_F32 || x->rank != y->rank ||
-		    memcmp(x->dims, y->dims, sizeof(x->dims)) != 0)
+		enum lth_dtype dtype = lth_dtype_by_onnx(x->dtype);
+		if (dtype == LTH_NUM_DTYPES || lth_dtype_class(dtype) != LTH_CLASS_FLOAT || lth_dtype_bits(dtype) < 8 ||
+		    x->dtype != y->dtype || x->rank != y->rank || memcmp(x->dims, y->dims, sizeof(x->dims)) != 0)
 			continue;
 		for (int64_t k = 0; k < count; k++) {
-			double d = (double)((float *)x->data)[k] - (double)((float *)y->data)[k];
+			size_t at = (size_t)k * (lth_dtype_bits(dtype) / 8);
+			double d = lth_real_load((char *)x->data + at, dtype) - lth_real_load((char *)y->data + at, dtype);
 			d = d < 0 ? -d : d;
 			worst = d > worst ? d : worst;
 		}
