@@ -32,7 +32,8 @@ struct lth_host_tensor lth_tensor_to_host(const struct lathe_tensor *tensor)
 		.dtype = lth_dtype_by_onnx(tensor->dtype), .rank = tensor->rank, .data = tensor->data};
 	int64_t count;
 	memcpy(out.dims, tensor->dims, sizeof(out.dims));
-	if (!lth_host_count(out.rank, out.dims, &count) || !lth_dtype_bytes(out.dtype, count, &out.bytes))
+	if (out.dtype == LTH_NUM_DTYPES || !lth_host_count(out.rank, out.dims, &count) ||
+	    !lth_dtype_bytes(out.dtype, count, &out.bytes))
 		out.bytes = 0;
 	return out;
 }
