@@ -52,8 +52,9 @@ struct lth_answers {
 	size_t bytes;
 };
 
-/* From memory or from the store; NULL when there is none or a blob of it is missing: the blobs of an answer in memory are
- * looked for when the store has removed any, and else once a second, should someone else have. The caller releases it. */
+/* From memory or from the store; NULL when there is none or a blob of it is missing: the blobs of an answer in memory
+ * are looked for when the store has removed any, and else once a second, should someone else have. The caller releases
+ * it. */
 struct lth_answer *lth_answers_find(struct lth_answers *answers, struct lth_store *store, const char *key);
 void lth_answers_keep(struct lth_answers *answers, const char *key, struct lth_answer *answer);
 void lth_answers_clear(struct lth_answers *answers);

@@ -1,6 +1,6 @@
-/* Who may do what. With a token file, or with client certificates, every request but the open ones needs a role; without
- * either, whoever reaches the socket may do everything (which is why only loopback and Unix sockets are listened on
- * without them). Tokens are compared by their SHA-256 in constant time. Thread rule: loop thread. */
+/* Who may do what. With a token file, or with client certificates, every request but the open ones needs a role;
+ * without either, whoever reaches the socket may do everything (which is why only loopback and Unix sockets are
+ * listened on without them). Tokens are compared by their SHA-256 in constant time. Thread rule: loop thread. */
 #ifndef LTH_DAEMON_AUTH_H
 #define LTH_DAEMON_AUTH_H
 

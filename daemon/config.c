@@ -270,8 +270,8 @@ static enum lth_code find_state_dir(struct lth_config *config, struct lth_diag *
 	return LTH_OK;
 }
 
-/* The setting; else the program of the same installation, wherever that has been moved, or of the same build; else the one
- * at the configured place. */
+/* The setting; else the program of the same installation, wherever that has been moved, or of the same build; else the
+ * one at the configured place. */
 static enum lth_code find_worker(struct lth_config *config, struct lth_diag *diag)
 {
 	static const char installed[] = LATHE_LIBEXECDIR "/lathe-worker";

@@ -1,5 +1,5 @@
-/* The table of settings for people: --help, a configuration file with every line a comment, and the manual page lathed(8).
- * See config.h. */
+/* The table of settings for people: --help, a configuration file with every line a comment, and the manual page
+ * lathed(8). See config.h. */
 #include <config.h>
 #include "daemon/config.h"
 

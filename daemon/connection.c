@@ -1,5 +1,5 @@
-/* Connections: their beginning and end, cutting those that are too slow, and waking all requests at the daemon's end. See
- * http.h. */
+/* Connections: their beginning and end, cutting those that are too slow, and waking all requests at the daemon's end.
+ * See http.h. */
 #include "daemon/http.h"
 #include "runtime/base/io.h"
 

@@ -1,7 +1,7 @@
-/* Eviction: least recently used blobs and kernel objects first, until the store is below its budget. A file's time of use
- * is its modification time, which reading and every cache hit renew. What a job in flight needs is held by the caller's
- * list; what is young stays too, since a client may be about to name it; a reply under way keeps its open file. See
- * store.h. */
+/* Eviction: least recently used blobs and kernel objects first, until the store is below its budget. A file's time of
+ * use is its modification time, which reading and every cache hit renew. What a job in flight needs is held by the
+ * caller's list; what is young stays too, since a client may be about to name it; a reply under way keeps its open
+ * file. See store.h. */
 #include "daemon/store_files.h"
 
 #include <dirent.h>

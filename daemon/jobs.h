@@ -1,6 +1,6 @@
-/* Jobs: what clients asked for, from acceptance to result. QUEUED -> RUNNING (in a worker) -> PUBLISHING -> DONE, or FAILED
- * from any of them. Requests that ask for the same action share one job; a job that nobody waits for and whose handle
- * was not given out is cancelled. Deadlines include the time in the queue. Thread rule: loop thread. */
+/* Jobs: what clients asked for, from acceptance to result. QUEUED -> RUNNING (in a worker) -> PUBLISHING -> DONE, or
+ * FAILED from any of them. Requests that ask for the same action share one job; a job that nobody waits for and whose
+ * handle was not given out is cancelled. Deadlines include the time in the queue. Thread rule: loop thread. */
 #ifndef LTH_DAEMON_JOBS_H
 #define LTH_DAEMON_JOBS_H
 
@@ -90,14 +90,14 @@ void lth_jobs_on_pass(struct lth_task *task, const char *pass);
 void lth_jobs_on_outcome(struct lth_jobs *jobs, struct lth_task *task, struct lth_outcome *outcome);
 void lth_jobs_schedule(struct lth_jobs *jobs);
 
-/* A place in the queue, taken before the spec's inputs are stored, so that a refusal costs no disk; or the refusal. A job
- * in flight that will be joined needs none. */
+/* A place in the queue, taken before the spec's inputs are stored, so that a refusal costs no disk; or the refusal. A
+ * job in flight that will be joined needs none. */
 LTH_MUST_CHECK enum lth_code lth_jobs_take_place(struct lth_jobs *jobs, const struct lth_job_spec *spec,
 						 struct lth_place *place, struct lth_diag *diag);
 /* Before lth_jobs_submit, and when it does not come to that. Accepts one that was not taken. */
 void lth_jobs_leave_place(struct lth_jobs *jobs, struct lth_place *place);
-/* Takes what the spec holds, also on failure. `*out_job` may be one in flight: `*out_joined`. Nobody waits yet: follow with
- * lth_jobs_wait or set handle_given. */
+/* Takes what the spec holds, also on failure. `*out_job` may be one in flight: `*out_joined`. Nobody waits yet: follow
+ * with lth_jobs_wait or set handle_given. */
 LTH_MUST_CHECK enum lth_code lth_jobs_submit(struct lth_jobs *jobs, struct lth_job_spec *spec, struct lth_job **out_job,
 					     bool *out_joined, struct lth_diag *diag);
 void lth_jobs_wait(struct lth_jobs *jobs, struct lth_job *job, struct lth_waiter *waiter);

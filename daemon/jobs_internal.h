@@ -1,5 +1,5 @@
-/* What jobs.c (jobs, waiters, ends), spool.c (their records on disk), run.c (from the queue through a worker into the store) and schedule.c (admission,
- * whose turn it is) share. Thread rule: loop thread. */
+/* What jobs.c (jobs, waiters, ends), spool.c (their records on disk), run.c (from the queue through a worker into the
+ * store) and schedule.c (admission, whose turn it is) share. Thread rule: loop thread. */
 #ifndef LTH_DAEMON_JOBS_INTERNAL_H
 #define LTH_DAEMON_JOBS_INTERNAL_H
 
@@ -50,7 +50,8 @@ void lth_jobs_release_inputs(struct lth_job *job);
 void lth_job_save(struct lth_jobs *jobs, struct lth_job *job);
 
 /* --- schedule.c */
-/* The memory a job is charged with: what this model took before, else a multiple of its bytes; at most a worker's limit. */
+/* The memory a job is charged with: what this model took before, else a multiple of its bytes; at most a worker's
+ * limit. */
 uint64_t lth_jobs_predict(struct lth_jobs *jobs, const struct lth_job_spec *spec);
 void lth_jobs_note_peak(struct lth_jobs *jobs, const char *model, uint64_t peak_bytes);
 LTH_MUST_CHECK enum lth_code lth_jobs_admit(struct lth_jobs *jobs, const struct lth_job_spec *spec, uint64_t predicted,

@@ -18,9 +18,9 @@ static int fail(const struct lth_diag *diag)
 	return lth_code_exit(diag->code);
 }
 
-/* The loop runs for microseconds and often, its workers for seconds: with a short slice the kernel (from 6.12 on) lets it
- * run soon after it wakes, without giving it more of the CPU in all. Threads and children get the usual slice. An older
- * kernel takes no notice. See sched_setattr(2): the first version of its structure. */
+/* The loop runs for microseconds and often, its workers for seconds: with a short slice the kernel (from 6.12 on) lets
+ * it run soon after it wakes, without giving it more of the CPU in all. Threads and children get the usual slice. An
+ * older kernel takes no notice. See sched_setattr(2): the first version of its structure. */
 static void ask_for_short_slices(void)
 {
 	static const uint64_t SLICE_NS = 200000, RESET_ON_FORK = 1;

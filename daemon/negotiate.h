@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 enum lth_media { LTH_MEDIA_JSON, LTH_MEDIA_BYTES, LTH_MEDIA_TEXT, LTH_NUM_MEDIA };
-/* The best of what we offer for an Accept header (RFC 9110, 12.5.1): highest q, then the more specific, then JSON first.
- * Nothing acceptable gives JSON. */
+/* The best of what we offer for an Accept header (RFC 9110, 12.5.1): highest q, then the more specific, then JSON
+ * first. Nothing acceptable gives JSON. */
 enum lth_media lth_accept(const char *accept);
 
 enum lth_content { LTH_CONTENT_RAW, LTH_CONTENT_JSON, LTH_CONTENT_CSV, LTH_CONTENT_OTHER };
@@ -24,8 +24,8 @@ bool lth_content_range_parse(const char *text, uint64_t *out_first, uint64_t *ou
 /* If-None-Match: a list of tags, or `*`. */
 bool lth_etag_listed(const char *list, const char *etag);
 
-/* True when a request with this Origin may be served: none, or the daemon's own page. With `loopback` the host must be a
- * loopback name too, or a name that an attacker points at us would do. */
+/* True when a request with this Origin may be served: none, or the daemon's own page. With `loopback` the host must be
+ * a loopback name too, or a name that an attacker points at us would do. */
 bool lth_origin_allowed(const char *origin, const char *host, bool loopback);
 
 /* Prefer (RFC 7240): respond-async, wait=SECONDS. */

@@ -17,7 +17,8 @@ static enum lth_code unknown(const char *name, const char *const *names, size_t 
 	if (nearest)
 		snprintf(advice, sizeof(advice), "did you mean %s?", nearest);
 	else if (count)
-		snprintf(advice, sizeof(advice), "lathe options and lathe passes (/v1/options, /v1/passes) list what there is");
+		snprintf(advice, sizeof(advice),
+			 "lathe options and lathe passes (/v1/options, /v1/passes) list what there is");
 	return lth_diag_fail(diag, LTH_INVALID_OPTION, name, NULL, advice, "the unknown %s '%s'", what, name);
 }
 

@@ -1,5 +1,5 @@
-/* Options of a request: from a query string to JSON, checks by the table that the workers described, and the action key.
- * Thread rule: loop thread. */
+/* Options of a request: from a query string to JSON, checks by the table that the workers described, and the action
+ * key. Thread rule: loop thread. */
 #ifndef LTH_DAEMON_OPTIONS_H
 #define LTH_DAEMON_OPTIONS_H
 

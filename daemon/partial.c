@@ -1,5 +1,5 @@
-/* Uploads that go on where they were cut off. See store.h. A part is appended under the file's lock and its bytes are not
- * synced: what a crash of the machine loses is found when the whole is hashed, before it becomes a blob. */
+/* Uploads that go on where they were cut off. See store.h. A part is appended under the file's lock and its bytes are
+ * not synced: what a crash of the machine loses is found when the whole is hashed, before it becomes a blob. */
 #include "daemon/store_files.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
-/* The pool of workers: processes exec'ed before they are needed, one task at a time each, replaced after their share of
- * tasks, when grown, and when they die. Every end of a task is typed: done, failed, crashed (with signal and stage), out of
- * memory. The protocol is compiler/worker/worker.h's. Thread rule: loop thread. */
+/* The pool of workers: processes exec'ed before they are needed, one task at a time each, replaced after their share
+ * of tasks, when grown, and when they die. Every end of a task is typed: done, failed, crashed (with signal and
+ * stage), out of memory. The protocol is compiler/worker/worker.h's. Thread rule: loop thread. */
 #ifndef LTH_DAEMON_POOL_H
 #define LTH_DAEMON_POOL_H
 

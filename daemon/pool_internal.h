@@ -1,7 +1,7 @@
-/* What the pool's files share: pool.c (how many workers, and who gets a task), worker_process.c (their beginning and end) and
- * worker_messages.c (what they say and are told). A worker's life: STARTING until it has introduced itself, IDLE, BUSY with
- * one task, LEAVING once it has been told to go or been killed. It owns three libuv handles (process, socket, timer) and is
- * freed when the last of them has closed. Thread rule: loop thread. */
+/* What the pool's files share: pool.c (how many workers, and who gets a task), worker_process.c (their beginning and
+ * end) and worker_messages.c (what they say and are told). A worker's life: STARTING until it has introduced itself,
+ * IDLE, BUSY with one task, LEAVING once it has been told to go or been killed. It owns three libuv handles (process,
+ * socket, timer) and is freed when the last of them has closed. Thread rule: loop thread. */
 #ifndef LTH_DAEMON_POOL_INTERNAL_H
 #define LTH_DAEMON_POOL_INTERNAL_H
 

@@ -54,8 +54,8 @@ static enum lth_code verified_part(const struct lth_wire_view *bundle, const jso
 }
 
 /* An artifact that is a part of the bundle. */
-static enum lth_code copy_range(struct work *work, const struct lth_wire_view *bundle, const json_t *row, struct part *part,
-				char out_digest[LTH_DIGEST_TEXT])
+static enum lth_code copy_range(struct work *work, const struct lth_wire_view *bundle, const json_t *row,
+				struct part *part, char out_digest[LTH_DIGEST_TEXT])
 {
 	if (!slice(bundle, row, part))
 		return damaged(&work->diag, "a row of the index");
@@ -65,7 +65,8 @@ static enum lth_code copy_range(struct work *work, const struct lth_wire_view *b
 }
 
 /* An artifact that is a file of the work folder; its name is made of a number. */
-static enum lth_code take_file(struct work *work, const json_t *row, struct part *part, char out_digest[LTH_DIGEST_TEXT])
+static enum lth_code take_file(struct work *work, const json_t *row, struct part *part,
+			       char out_digest[LTH_DIGEST_TEXT])
 {
 	char *path;
 	uint64_t size = 0;
@@ -114,8 +115,8 @@ static enum lth_code store_kernels(struct work *work, const struct lth_wire_view
 	return LTH_OK;
 }
 
-/* The document as it is stored: schema and action key first, then the worker's members in DESIGN's order with ours among
- * them. Takes nothing. */
+/* The document as it is stored: schema and action key first, then the worker's members in DESIGN's order with ours
+ * among them. Takes nothing. */
 static json_t *decorate(const struct work *work, json_t *document, json_t *artifacts)
 {
 	static const char *const before[] = {"compiler", "model"};

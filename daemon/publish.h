@@ -1,6 +1,6 @@
 /* From a bundle to the store: checks every number, stores artifacts, document and kernels, then the action entry, in
- * that order, in libuv's thread pool (it hashes and waits for the disk). Thread rule: begin and the callback on the loop
- * thread. */
+ * that order, in libuv's thread pool (it hashes and waits for the disk). Thread rule: begin and the callback on the
+ * loop thread. */
 #ifndef LTH_DAEMON_PUBLISH_H
 #define LTH_DAEMON_PUBLISH_H
 

@@ -1,5 +1,5 @@
-/* A request from its header to the end of its answer. A rule of libmicrohttpd shapes this file: no reply while upload data
- * is pending, so that a body that went wrong is drained to a small cap. How requests wait is in waiting.c. */
+/* A request from its header to the end of its answer. A rule of libmicrohttpd shapes this file: no reply while upload
+ * data is pending, so that a body that went wrong is drained to a small cap. How requests wait is in waiting.c. */
 #include "daemon/http.h"
 #include "daemon/negotiate.h"
 #include "runtime/base/io.h"

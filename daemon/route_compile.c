@@ -1,5 +1,5 @@
-/* POST /v1/compile: body and options to a job specification; the store's answer if there is one; else the model becomes a
- * blob and the job is submitted. */
+/* POST /v1/compile: body and options to a job specification; the store's answer if there is one; else the model
+ * becomes a blob and the job is submitted. */
 #include "daemon/options.h"
 #include "daemon/quarantine.h"
 #include "daemon/server.h"

@@ -69,8 +69,8 @@ enum lth_code lth_jobs_admit(struct lth_jobs *jobs, const struct lth_job_spec *s
 	return LTH_OK;
 }
 
-/* --- penalties: a client whose jobs keep killing workers waits behind all others of its priority. The first is forgiven at
- * once, each further one after a while. */
+/* --- penalties: a client whose jobs keep killing workers waits behind all others of its priority. The first is
+ * forgiven at once, each further one after a while. */
 static const uint64_t FORGIVEN_NS = 300000000000; /* five minutes */
 
 static unsigned penalty_of(struct lth_jobs *jobs, const char *client)

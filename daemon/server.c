@@ -1,6 +1,6 @@
-/* The daemon's loop: libmicrohttpd's epoll descriptor under uv_poll and its time limits under a uv_timer, the pool's and
- * the jobs' events, signals, and the end. libmicrohttpd uses edge-triggered epoll: a time-out of zero after MHD_run means
- * that there is more to do now. */
+/* The daemon's loop: libmicrohttpd's epoll descriptor under uv_poll and its time limits under a uv_timer, the pool's
+ * and the jobs' events, signals, and the end. libmicrohttpd uses edge-triggered epoll: a time-out of zero after
+ * MHD_run means that there is more to do now. */
 #include <config.h>
 #include "daemon/http.h"
 #include "daemon/systemd.h"
@@ -272,7 +272,8 @@ static void on_sweep(uv_timer_t *timer)
 	maybe_finish_drain(server);
 }
 
-/* The watchdog is fed while jobs move: a daemon whose job is past its deadline by much is stuck, whatever its loop does. */
+/* The watchdog is fed while jobs move: a daemon whose job is past its deadline by much is stuck, whatever its loop
+ * does. */
 static void on_watchdog(uv_timer_t *timer)
 {
 	struct lth_server *server = timer->data;

@@ -129,7 +129,8 @@ void lth_request_start_timer(struct lth_request *request, uint64_t ms, uv_timer_
 void lth_request_stop_timer(struct lth_request *request);
 void lth_request_suspend(struct lth_request *request); /* until lth_request_resume; watches for a client that leaves */
 void lth_request_resume(struct lth_request *request);  /* a reply must have been set, unless the client is gone */
-/* Runs `work` in the thread pool with the request suspended, then `after` on the loop, which replies or goes on waiting. */
+/* Runs `work` in the thread pool with the request suspended, then `after` on the loop, which replies or goes on
+ * waiting. */
 void lth_request_work(struct lth_request *request, void (*work)(struct lth_request *request),
 		      void (*after)(struct lth_request *request));
 /* True when a worker has introduced itself. Else the request waits for that (then its handler is called again), or is

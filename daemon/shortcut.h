@@ -1,6 +1,7 @@
-/* The short cut of requests that came before: which action a model with these query arguments means, without parsing the
- * options and hashing the key again. A fixed table, direct-mapped; what it forgets is only computed anew. Cleared when
- * the workers describe themselves anew, since the description decides what arguments mean. Thread rule: loop thread. */
+/* The short cut of requests that came before: which action a model with these query arguments means, without parsing
+ * the options and hashing the key again. A fixed table, direct-mapped; what it forgets is only computed anew. Cleared
+ * when the workers describe themselves anew, since the description decides what arguments mean. Thread rule: loop
+ * thread. */
 #ifndef LTH_DAEMON_SHORTCUT_H
 #define LTH_DAEMON_SHORTCUT_H
 

@@ -1,5 +1,5 @@
-/* The store: opening it, bodies that arrive, blobs that are there, entries. See store.h; files that are written durably are
- * store_files.c's, blobs that come to be store_put.c's. */
+/* The store: opening it, bodies that arrive, blobs that are there, entries. See store.h; files that are written
+ * durably are store_files.c's, blobs that come to be store_put.c's. */
 #include "daemon/store_files.h"
 #include "runtime/base/io.h"
 

@@ -61,8 +61,8 @@ LTH_MUST_CHECK enum lth_code lth_spool_publish(struct lth_store *store, struct l
 					       struct lth_diag *diag);
 void lth_spool_discard(struct lth_spool *spool); /* accepts an ended one */
 
-/* --- partial.c: uploads that go on where they were cut off. What has arrived of a blob stands in partial/HEX; its bytes
- * count as the store's and are evicted like a blob's. */
+/* --- partial.c: uploads that go on where they were cut off. What has arrived of a blob stands in partial/HEX; its
+ * bytes count as the store's and are evicted like a blob's. */
 uint64_t lth_partial_size(const struct lth_store *store, const char *digest); /* 0 when there is none */
 /* Appends the spooled bytes at `offset`, which must be how much is there (or 0: begin anew). Ends the spool. */
 LTH_MUST_CHECK enum lth_code lth_partial_add(struct lth_store *store, struct lth_spool *spool, const char *digest,
@@ -80,8 +80,9 @@ LTH_MUST_CHECK enum lth_code lth_store_put(struct lth_store *store, const void *
 LTH_MUST_CHECK enum lth_code lth_store_put_range(struct lth_store *store, int fd, uint64_t offset, const void *data,
 						 size_t size, char out_digest[LTH_DIGEST_TEXT],
 						 struct lth_diag *diag);
-/* Makes a blob of a file that a worker made in its work folder, without copying it: the file leaves the folder, and when
- * nobody has it open for writing, and it has no other name there, nobody can change it any more. Else it is copied. */
+/* Makes a blob of a file that a worker made in its work folder, without copying it: the file leaves the folder, and
+ * when nobody has it open for writing, and it has no other name there, nobody can change it any more. Else it is
+ * copied. */
 LTH_MUST_CHECK enum lth_code lth_store_take_file(struct lth_store *store, const char *path,
 						 char out_digest[LTH_DIGEST_TEXT], uint64_t *out_size,
 						 struct lth_diag *diag);
@@ -90,8 +91,8 @@ bool lth_store_is_verified(const struct lth_store *store, const char *digest);
 /* Hashes the blob; a damaged one is removed: a hit no more. */
 LTH_MUST_CHECK enum lth_code lth_store_verify(struct lth_store *store, const char *digest, struct lth_diag *diag);
 bool lth_store_has(const struct lth_store *store, const char *digest);
-/* True when the blob is there and its bytes are good: what has not been hashed since the start is hashed now. So asks who
- * has the bytes at hand and would not write them a second time. */
+/* True when the blob is there and its bytes are good: what has not been hashed since the start is hashed now. So asks
+ * who has the bytes at hand and would not write them a second time. */
 bool lth_store_holds(struct lth_store *store, const char *digest);
 /* Opens for reading and marks the blob as used; -1 when it is not there. */
 int lth_store_open_blob(const struct lth_store *store, const char *digest, uint64_t *out_size);

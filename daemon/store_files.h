@@ -1,5 +1,5 @@
-/* Between the files of the store: names, temporaries, durable writing and copying of files, by store_files.c; and what has
- * been hashed, by store.c. Thread rule: any thread. */
+/* Between the files of the store: names, temporaries, durable writing and copying of files, by store_files.c; and what
+ * has been hashed, by store.c. Thread rule: any thread. */
 #ifndef LTH_DAEMON_STORE_FILES_H
 #define LTH_DAEMON_STORE_FILES_H
 

@@ -1,6 +1,6 @@
-/* Bytes that become blobs and kernel objects, durably. See store.h. What a worker wrote is hashed only once nobody else can
- * write it any more: it is copied into a file of our own, or taken over as it is, after a lease has shown that it has no
- * writers. */
+/* Bytes that become blobs and kernel objects, durably. See store.h. What a worker wrote is hashed only once nobody
+ * else can write it any more: it is copied into a file of our own, or taken over as it is, after a lease has shown
+ * that it has no writers. */
 #include "daemon/store_files.h"
 #include "runtime/base/io.h"
 

@@ -1,5 +1,5 @@
-/* TLS: the server's files, and what a client's certificate says. libmicrohttpd asks for the certificate when it is given
- * an authority, but does not verify it: that is done here, for every request. */
+/* TLS: the server's files, and what a client's certificate says. libmicrohttpd asks for the certificate when it is
+ * given an authority, but does not verify it: that is done here, for every request. */
 #include "daemon/http.h"
 #include "runtime/base/io.h"
 

@@ -1,6 +1,7 @@
-/* Requests that wait: for a job, for work in the thread pool, for a time, for the first worker. The rules of libmicrohttpd
- * that shape this file: suspended connections neither time out nor notice that the client has left (a watcher on a copy
- * of the socket does), resuming only on the loop thread, and the library must run afterwards (lth_server_kick). */
+/* Requests that wait: for a job, for work in the thread pool, for a time, for the first worker. The rules of
+ * libmicrohttpd that shape this file: suspended connections neither time out nor notice that the client has left (a
+ * watcher on a copy of the socket does), resuming only on the loop thread, and the library must run afterwards
+ * (lth_server_kick). */
 #include "daemon/http.h"
 
 #include <fcntl.h>

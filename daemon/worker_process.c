@@ -168,7 +168,8 @@ static int spawn_process(struct lth_pool_worker *worker, int child_end)
 		{.flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO},
 		{.flags = UV_INHERIT_FD, .data.fd = child_end},
 	};
-	/* a clean environment: nothing of the daemon's (service manager, proxies, preloads) reaches what compiles for others */
+	/* a clean environment: nothing of the daemon's (service manager, proxies, preloads) reaches what compiles for
+	 * others */
 	char temporary[PATH_MAX + 16], sanitizer[256];
 	const char *asan = getenv("ASAN_OPTIONS");
 	char path_variable[] = "PATH=/usr/bin:/bin", locale[] = "LC_ALL=C.UTF-8";

@@ -21,8 +21,8 @@ static enum lth_code put_blobs(struct lth_cli *cli)
 		free(bytes);
 		lth_cli_clear_progress(cli);
 		if (code == LTH_OK && list)
-			json_array_append_new(list, json_pack("{s:s, s:s, s:I}", "file", cli->arguments[i], "digest", digest,
-							      "bytes", (json_int_t)size));
+			json_array_append_new(list, json_pack("{s:s, s:s, s:I}", "file", cli->arguments[i], "digest",
+							      digest, "bytes", (json_int_t)size));
 		else if (code == LTH_OK)
 			printf("%s  %s\n", digest, cli->arguments[i]);
 	}

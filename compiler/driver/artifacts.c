@@ -239,7 +239,8 @@ enum lth_code lth_variant_artifacts(struct lth_variant *build)
 	for (size_t i = 0; i < json_array_size(kinds) && code == LTH_OK && first; i++) {
 		const char *kind = json_string_value(json_array_get(kinds, i));
 		enum lth_emit_kind native = lth_emit_kind_by_name(kind);
-		code = native == LTH_NUM_EMITS ? add_texts(build, kind) : add_native(build, kind, native, &linking.input);
+		code = native == LTH_NUM_EMITS ? add_texts(build, kind)
+					       : add_native(build, kind, native, &linking.input);
 	}
 	/* the picture that a result's timeline.svg is */
 	if (code == LTH_OK && first && build->program->num_orientations && !lth_variant_wants(build, "timeline"))

@@ -1,6 +1,7 @@
-/* Attaching the constants to what the linker made. The linker saw a stand-in for them, which is alone in its segment, the
- * last one, so that the segment can grow. Here the bytes follow the file's end, on a page of their own, and segment and
- * section are told where they are. So 100 MB of weights are written once and take no time in the linker. See elf_write.h. */
+/* Attaching the constants to what the linker made. The linker saw a stand-in for them, which is alone in its segment,
+ * the last one, so that the segment can grow. Here the bytes follow the file's end, on a page of their own, and
+ * segment and section are told where they are. So 100 MB of weights are written once and take no time in the linker.
+ * See elf_write.h. */
 #include "compiler/emit/elf_write.h"
 
 #include "runtime/base/io.h"

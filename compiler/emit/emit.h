@@ -54,19 +54,20 @@ struct lth_emit_input {
 LTH_MUST_CHECK enum lth_code lth_emit_artifact(enum lth_emit_kind kind, const struct lth_emit_input *input,
 					       void **out_data, size_t *out_size, struct lth_diag *diag);
 
-/* The same into the file `path` of the work folder, where it stands complete or not at all. Constants go into it from where
- * they lie: 100 MB of weights are written once and never copied in memory. */
+/* The same into the file `path` of the work folder, where it stands complete or not at all. Constants go into it from
+ * where they lie: 100 MB of weights are written once and never copied in memory. */
 LTH_MUST_CHECK enum lth_code lth_emit_file(enum lth_emit_kind kind, const struct lth_emit_input *input,
 					   const char *path, struct lth_diag *diag);
 
-/* The kind of an artifact's name ("so", "exe", "obj", "a"), or LTH_NUM_EMITS: then its bytes are a text of the caller's. */
+/* The kind of an artifact's name ("so", "exe", "obj", "a"), or LTH_NUM_EMITS: then its bytes are a text of the
+ * caller's. */
 enum lth_emit_kind lth_emit_kind_by_name(const char *name);
 
 /* C declarations for those who link an object or archive. Static text. */
 const char *lth_emit_header(void);
 
-/* Where rt-so.o, rt-exe.o or rt-media.o is: in $LATHE_LIBEXEC, else `lathe` beside the running program, else the build folder it
- * stands in, else where configure put it. */
+/* Where rt-so.o, rt-exe.o or rt-media.o is: in $LATHE_LIBEXEC, else `lathe` beside the running program, else the build
+ * folder it stands in, else where configure put it. */
 void lth_emit_runtime_file(const char *file, char *out, size_t size);
 
 #endif

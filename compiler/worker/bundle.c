@@ -73,8 +73,8 @@ enum lth_code lth_worker_bundle(int fd, const struct lth_compile_result *result,
 		if (artifact->path)
 			code = name_file(artifacts, i, artifact, diag);
 		else
-			code = write_row(fd, artifacts, "kind", artifact->kind, artifact->data, artifact->size, false, &offset,
-				 diag);
+			code = write_row(fd, artifacts, "kind", artifact->kind, artifact->data, artifact->size, false,
+					 &offset, diag);
 	}
 	for (size_t i = 0; code == LTH_OK && i < result->num_new_kernels; i++) {
 		const struct lth_kernel_object *kernel = &result->new_kernels[i];

@@ -206,8 +206,8 @@ static enum lth_code set_seccomp(json_t *layers, struct lth_diag *diag)
 	int error = 0;
 	for (size_t i = 0; !error && i < sizeof(denied) / sizeof(denied[0]); i++)
 		error = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), denied[i], 0);
-	/* another process may not be signalled; its own id is as good as raise() needs. Threads by process id only where
-	 * that is not the daemon's: children of the worker, who inherit this, raise signals in themselves so. */
+	/* another process may not be signalled; its own id is as good as raise() needs. Threads by process id only
+	 * where that is not the daemon's: children of the worker, who inherit this, raise signals in themselves so. */
 	if (!error)
 		error = seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(kill), 1, &another);
 	if (!error)
