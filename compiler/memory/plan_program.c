@@ -55,6 +55,7 @@ static enum lth_code sample(struct planner *p)
 	uint32_t rows = p->options->strategy == LTH_PLAN_EXACT ? MAX_SAMPLES : GREEDY_SAMPLES;
 	if ((size_t)rows * p->count > MAX_SIZES)
 		rows = MAX_SIZES / p->count > MIN_SAMPLES ? MAX_SIZES / p->count : MIN_SAMPLES;
+	uint32_t negative = 0; /* a storage at fault at the hint */
 	rows = p->fixed ? 1 : rows;
 	p->sizes = calloc((size_t)rows * p->count + 1, sizeof(*p->sizes));
 	if (!p->sizes)
@@ -70,12 +71,16 @@ static enum lth_code sample(struct planner *p)
 		for (uint32_t i = 0; i < p->count && code == LTH_OK; i++) {
 			row[i] = p->all_sizes[p->ids[i]];
 			code = row[i] < 0 ? LTH_RUNTIME_ERROR : LTH_OK;
+			if (code != LTH_OK && number == 0)
+				negative = p->ids[i];
 		}
 		p->num_rows += code == LTH_OK;
 	}
 	return p->num_rows ? LTH_OK
 			   : lth_diag_fail(p->diag, LTH_INVALID_OPTION, "dims", "hints at which sizes are 0 or more",
-					   NULL, "a storage of negative size at the hint");
+					   NULL, "storage %u '%s' of %lld bytes at the hint", negative,
+					   p->program->storages[negative].name ? p->program->storages[negative].name : "",
+					   (long long)p->all_sizes[negative]);
 }
 
 static struct lth_plan_options plan_options(const struct planner *p)

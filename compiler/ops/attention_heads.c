@@ -15,35 +15,36 @@ lth_value_id lth_merge_heads(struct lth_infer *infer, lth_value_id x)
 	return lth_build_reshape(infer, lth_build_transpose(infer, x, swap_heads, 4), (int64_t[]){0, 0, -1}, 3);
 }
 
-static lth_value_id repeat_heads(struct lth_infer *infer, lth_value_id x, int64_t heads, int64_t times)
+/* `times` is a list of one. */
+static lth_value_id repeat_heads(struct lth_infer *infer, lth_value_id x, lth_value_id queries, lth_value_id times)
 {
-	const int64_t two = 2, once[] = {1, 1, times, 1, 1}, one = 1, all_heads = heads * times;
+	const int64_t two = 2, one = 1, ones[] = {1, 1};
+	const lth_value_id once = lth_build_ints(infer, ones, 2), spread[] = {once, times, once};
 	lth_value_id wide = lth_build_unsqueeze(infer, x, &two, 1), shape[4];
-	wide = lth_build2(infer, LTH_OP_ID_Expand, wide, lth_build_ints(infer, once, 5));
+	wide = lth_build2(infer, LTH_OP_ID_Expand, wide, lth_build_concat(infer, spread, 3, 0));
 	for (int64_t axis = 0; axis < 4; axis++)
-		shape[axis] = axis == 1 ? lth_build_ints(infer, &all_heads, 1)
-					: lth_build_reshape(infer, lth_build_extent(infer, x, axis), &one, 1);
+		shape[axis] = lth_build_reshape(infer, lth_build_extent(infer, axis == 1 ? queries : x, axis), &one, 1);
 	return lth_build2(infer, LTH_OP_ID_Reshape, wide, lth_build_concat(infer, shape, 4, 0));
 }
 
 lth_value_id lth_share_heads(struct lth_infer *infer, lth_value_id x, lth_value_id queries)
 {
+	const int64_t one = 1;
 	int64_t q_heads, heads;
 	if (infer->failed)
 		return x;
 	lth_dim q_dim = infer->graph->values[queries].type.dims[1], dim = infer->graph->values[x].type.dims[1];
 	if (lth_dim_equal(infer->dims, q_dim, dim) == LTH_YES)
 		return x;
-	if (!lth_dim_is_const(infer->dims, q_dim, &q_heads) || !lth_dim_is_const(infer->dims, dim, &heads)) {
-		infer->failed = lth_infer_unsupported(infer, "give heads a fixed number", "heads of symbolic number");
-		return x;
-	}
-	if (heads < 1 || q_heads % heads) {
+	if (lth_dim_is_const(infer->dims, q_dim, &q_heads) && lth_dim_is_const(infer->dims, dim, &heads) &&
+	    (heads < 1 || q_heads % heads)) {
 		infer->failed = lth_infer_reject(infer, "query heads that are a multiple of the key heads",
 						 "%lld and %lld", (long long)q_heads, (long long)heads);
 		return x;
 	}
-	return repeat_heads(infer, x, heads, q_heads / heads);
+	lth_value_id times = lth_build2(infer, LTH_OP_ID_Div, lth_build_extent(infer, queries, 1),
+					lth_build_extent(infer, x, 1));
+	return repeat_heads(infer, x, queries, lth_build_reshape(infer, times, &one, 1));
 }
 
 lth_value_id lth_attention_scores(struct lth_infer *infer, lth_value_id q, lth_value_id k)

@@ -275,41 +275,66 @@ const struct lth_op_impl lth_impl_dynamic_quantize = {.expand = expand_dynamic_q
 
 /* ---- CausalConvWithState ---- */
 
+static lth_value_id as_list(struct lth_infer *infer, lth_value_id scalar)
+{
+	const int64_t one = 1;
+	return lth_build_reshape(infer, scalar, &one, 1);
+}
+
+/* A convolution of each channel by itself whose number of channels or taps is a symbol, which no group can be: x[l + t]
+ * times w[t], summed over t. `ahead` is how many places of x are no result's, a scalar. */
+static lth_value_id convolve_channels(struct lth_infer *infer, lth_value_id x, lth_value_id w, lth_value_id bias,
+				      lth_value_id ahead)
+{
+	const int64_t last = -1;
+	lth_value_id places = lth_build_count(infer, sub(infer, lth_build_extent(infer, x, 2), ahead));
+	lth_value_id taps = lth_build_count(infer, lth_build_extent(infer, w, 2));
+	lth_value_id at = lth_build2(infer, LTH_OP_ID_Add, lth_build_unsqueeze(infer, places, &last, 1), taps);
+	lth_value_id terms = lth_build2(infer, LTH_OP_ID_Mul, lth_build_gather(infer, x, at, 2), w);
+	lth_value_id y = lth_build_reduce(infer, LTH_OP_ID_ReduceSum, terms, &last, 1, false);
+	return bias == LTH_NONE ? y : lth_build2(infer, LTH_OP_ID_Add, y, lth_build_unsqueeze(infer, bias, &last, 1));
+}
+
 /* The input behind the state (or zeros) is convolved channel by channel; its end is the next state. */
 static enum lth_code expand_causal_conv(struct lth_infer *infer)
 {
 	enum { INPUT, WEIGHT, BIAS, STATE };
-	int64_t channels, taps, two = 2, far = INT64_MAX;
+	static const int64_t two = 2, far = INT64_MAX, zeros[3] = {0};
+	int64_t channels, taps;
 	enum lth_code code = lth_infer_need_rank(infer, INPUT, 3, 3);
 	if (!code)
 		code = lth_infer_need_rank(infer, WEIGHT, 3, 3);
+	if (!code)
+		code = lth_infer_require(infer, LTH_REL_LE, lth_dim_const(infer->dims, 1), lth_infer_dim(infer, WEIGHT, 2),
+					 "one tap or more");
 	if (code)
 		return code;
 	lth_value_id in[STATE + 1];
 	for (uint32_t i = 0; i <= STATE; i++)
 		in[i] = lth_node_input(infer->node, i);
 	bool activates = !lth_op_string_is(infer->node, "activation", "none");
-	if (!lth_dim_is_const(infer->dims, lth_infer_dim(infer, WEIGHT, 0), &channels) ||
-	    !lth_dim_is_const(infer->dims, lth_infer_dim(infer, WEIGHT, 2), &taps) || taps < 1)
-		return lth_infer_unsupported(infer, "give the weights a fixed shape", "%s has shape %s",
-					     lth_infer_input_text(infer, WEIGHT),
-					     lth_infer_shape_text(infer, lth_infer_type(infer, WEIGHT)));
-	lth_value_id padded;
+	bool known = lth_dim_is_const(infer->dims, lth_infer_dim(infer, WEIGHT, 0), &channels) && channels > 0 &&
+		     lth_dim_is_const(infer->dims, lth_infer_dim(infer, WEIGHT, 2), &taps);
+	lth_value_id ahead = sub(infer, lth_build_extent(infer, in[WEIGHT], 2), lth_build_scalar(infer, LTH_DTYPE_I64, 1));
+	lth_value_id padded, y;
 	if (in[STATE] != LTH_NONE) {
-		const struct lth_attr axis = {.name = "axis", .kind = LTH_ATTR_INT, .count = 1, .i = 2};
-		padded = lth_build(infer, LTH_OP_ID_Concat, (lth_value_id[]){in[STATE], in[INPUT]}, 2, &axis, 1);
+		padded = lth_build_concat(infer, (lth_value_id[]){in[STATE], in[INPUT]}, 2, 2);
 	} else {
-		const int64_t pads[] = {0, 0, taps - 1, 0, 0, 0};
-		padded = lth_build2(infer, LTH_OP_ID_Pad, in[INPUT], lth_build_ints(infer, pads, 6));
+		const lth_value_id pads[] = {lth_build_ints(infer, zeros, 2), as_list(infer, ahead),
+					     lth_build_ints(infer, zeros, 3)};
+		padded = lth_build2(infer, LTH_OP_ID_Pad, in[INPUT], lth_build_concat(infer, pads, 3, 0));
 	}
-	const struct lth_attr group = {.name = "group", .kind = LTH_ATTR_INT, .count = 1, .i = channels};
-	lth_value_id y = lth_build(infer, LTH_OP_ID_Conv, (lth_value_id[]){padded, in[WEIGHT], in[BIAS]}, 3, &group, 1);
+	if (known) {
+		const struct lth_attr group = lth_attr_int("group", channels);
+		y = lth_build(infer, LTH_OP_ID_Conv, (lth_value_id[]){padded, in[WEIGHT], in[BIAS]}, 3, &group, 1);
+	} else {
+		y = convolve_channels(infer, padded, in[WEIGHT], in[BIAS], ahead);
+	}
 	lth_build_output(infer, 0, activates ? lth_build1(infer, LTH_OP_ID_Swish, y) : y);
 	if (!lth_build_wants(infer, 1))
 		return LTH_OK;
-	const int64_t keep = 1 - taps; /* the last taps - 1; from the end on when there is only one tap */
-	lth_value_id start = lth_build_ints(infer, taps > 1 ? &keep : &far, 1), end = lth_build_ints(infer, &far, 1);
-	lth_value_id slice[] = {padded, start, end, lth_build_ints(infer, &two, 1)};
+	lth_value_id start = sub(infer, lth_build_extent(infer, padded, 2), ahead); /* the last taps - 1 */
+	lth_value_id slice[] = {padded, as_list(infer, start), lth_build_ints(infer, &far, 1), lth_build_ints(infer, &two, 1)};
 	lth_build_output(infer, 1, lth_build(infer, LTH_OP_ID_Slice, slice, 4, NULL, 0));
 	return LTH_OK;
 }

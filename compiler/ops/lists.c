@@ -170,12 +170,11 @@ static void fit(struct lth_infer *infer, uint32_t input, uint32_t count)
 	lth_value_id list = infer->node->inputs[input], shape = lth_build_ints(infer, &(int64_t){count}, 1);
 	require_length(infer, input, LTH_REL_EQ, length, count);
 	if (lth_infer_rank(infer, input) > 1) {
-		const struct lth_attr but_last = {.name = "end", .kind = LTH_ATTR_INT, .count = 1, .i = -1};
-		const struct lth_attr axis = {.name = "axis", .kind = LTH_ATTR_INT, .count = 1, .i = 0};
+		const struct lth_attr but_last = lth_attr_int("end", -1);
 		lth_value_id before = lth_build(infer, LTH_OP_ID_Shape, &list, 1, &but_last, 1);
-		shape = lth_build(infer, LTH_OP_ID_Concat, (lth_value_id[]){before, shape}, 2, &axis, 1);
+		shape = lth_build_concat(infer, (lth_value_id[]){before, shape}, 2, 0);
 	}
-	const struct lth_attr plain = {.name = "allowzero", .kind = LTH_ATTR_INT, .count = 1, .i = 1};
+	const struct lth_attr plain = lth_attr_int("allowzero", 1);
 	set_input(infer, input, lth_build(infer, LTH_OP_ID_Reshape, (lth_value_id[]){list, shape}, 2, &plain, 1));
 }
 
@@ -191,15 +190,14 @@ static lth_value_id filler(struct lth_infer *infer, lth_value_id like, int64_t v
 /* At most `count` entries in the last axis of a value; the missing ones are `fill`, behind or in front of the others. */
 static lth_value_id extended(struct lth_infer *infer, lth_value_id list, uint32_t count, int64_t fill, bool in_front)
 {
-	const struct lth_attr last = {.name = "start", .kind = LTH_ATTR_INT, .count = 1, .i = -1};
-	const struct lth_attr axis = {.name = "axis", .kind = LTH_ATTR_INT, .count = 1, .i = 0};
+	const struct lth_attr last = lth_attr_int("start", -1);
 	if (infer->failed)
 		return LTH_NONE;
 	lth_value_id length = lth_build(infer, LTH_OP_ID_Shape, &list, 1, &last, 1);
 	lth_value_id missing = lth_build2(infer, LTH_OP_ID_Sub, lth_build_ints(infer, &(int64_t){count}, 1), length);
 	lth_value_id none = lth_build_ints(infer, &(int64_t){0}, 1);
 	const lth_value_id sides[2] = {in_front ? missing : none, in_front ? none : missing};
-	const lth_value_id inputs[4] = {list, lth_build(infer, LTH_OP_ID_Concat, sides, 2, &axis, 1),
+	const lth_value_id inputs[4] = {list, lth_build_concat(infer, sides, 2, 0),
 					filler(infer, list, fill), lth_build_ints(infer, &(int64_t){-1}, 1)};
 	return lth_build(infer, LTH_OP_ID_Pad, inputs, 4, NULL, 0);
 }
@@ -289,16 +287,13 @@ static void fit_expand(struct lth_infer *infer)
 static lth_value_id axes_or_all(struct lth_infer *infer, lth_value_id list, uint32_t rank)
 {
 	int64_t all[LTH_MAX_RANK];
-	const struct lth_attr axis = {.name = "axis", .kind = LTH_ATTR_INT, .count = 1, .i = 0};
 	for (uint32_t i = 0; i < rank; i++)
 		all[i] = i;
 	lth_value_id some = lth_build2(infer, LTH_OP_ID_Min, lth_build1(infer, LTH_OP_ID_Shape, list),
 				       lth_build_ints(infer, &(int64_t){1}, 1));
 	lth_value_id beyond = lth_build2(infer, LTH_OP_ID_Mul, some, lth_build_ints(infer, &(int64_t){rank}, 1));
 	lth_value_id fill = lth_build2(infer, LTH_OP_ID_Add, lth_build_ints(infer, all, rank), beyond);
-	lth_value_id both = lth_build(infer, LTH_OP_ID_Concat, (lth_value_id[]){list, fill}, 2, &axis, 1);
-	const lth_value_id cut[3] = {both, lth_build_ints(infer, &(int64_t){0}, 1), lth_build_ints(infer, &(int64_t){rank}, 1)};
-	return lth_build(infer, LTH_OP_ID_Slice, cut, 3, NULL, 0);
+	return lth_build_slice(infer, lth_build_concat(infer, (lth_value_id[]){list, fill}, 2, 0), 0, 0, rank);
 }
 
 static void fit_reduce(struct lth_infer *infer)

@@ -66,7 +66,7 @@ noinst_LIBRARIES += %D%/libops.a
 	%D%/composite.c \
 	%D%/recurrent.c \
 	%D%/irregular.c \
-	%D%/resize.c \
+	%D%/resize.c %D%/resize.h %D%/resize_dense.c \
 	%D%/deform.c \
 	%D%/einsum.c \
 	%D%/flex_attention.c \

@@ -51,6 +51,12 @@ bool lth_problem_bytes(struct lth_lower *lower, lth_value_id x_zero, lth_value_i
 	return true;
 }
 
+/* A vector of which only the run knows whether it is a scale for all. */
+static bool may_be_one(struct lth_dims *dims, const struct lth_type *scale)
+{
+	return scale->rank == 1 && lth_dim_equal(dims, scale->dims[0], lth_dim_const(dims, 1)) == LTH_UNKNOWN;
+}
+
 /* The scale is a scalar, a vector over the axis, or blocks: of the input's rank, each covering `block_size`
  * elements. */
 static enum lth_code check_scale(struct lth_infer *infer, uint32_t input)
@@ -59,14 +65,22 @@ static enum lth_code check_scale(struct lth_infer *infer, uint32_t input)
 	int64_t block = lth_op_int(infer->node, "block_size");
 	lth_dim one = lth_dim_const(infer->dims, 1);
 	uint32_t axis;
+	int64_t given = lth_op_int(infer->node, "axis"), rank = x->rank;
 	if (!scale || lth_dim_equal(infer->dims, lth_type_elements(infer->graph, scale), one) == LTH_YES)
 		return LTH_OK;
-	enum lth_code code = lth_infer_axis(infer, lth_op_int(infer->node, "axis"), x->rank, &axis);
+	if (may_be_one(infer->dims, scale) && !block && (given < -rank || given >= rank))
+		return lth_infer_require(infer, LTH_REL_EQ, scale->dims[0], one, "one scale and zero point");
+	enum lth_code code = lth_infer_axis(infer, given, x->rank, &axis);
 	if (code)
 		return code;
+	const char *rule = "one scale and zero point for each slice of the axis";
+	if (scale->rank == 1 && !block && may_be_one(infer->dims, scale)) {
+		lth_dim off = lth_dim_sub(infer->dims, scale->dims[0], x->dims[axis]);
+		off = lth_dim_mul(infer->dims, off, lth_dim_sub(infer->dims, scale->dims[0], one));
+		return lth_infer_require(infer, LTH_REL_EQ, off, lth_dim_const(infer->dims, 0), rule);
+	}
 	if (scale->rank == 1 && !block)
-		return lth_infer_require(infer, LTH_REL_EQ, scale->dims[0], x->dims[axis],
-					 "one scale and zero point for each slice of the axis");
+		return lth_infer_require(infer, LTH_REL_EQ, scale->dims[0], x->dims[axis], rule);
 	if (scale->rank != x->rank || block <= 0)
 		return lth_infer_reject(infer, "a scalar, a vector along `axis`, or blocks with `block_size`",
 					"%s has shape %s", lth_infer_input_text(infer, input),
@@ -91,8 +105,15 @@ static lth_sx parameter(struct lth_lower *lower, const struct lth_node *node, ui
 		return lth_read_scalar(lower, value);
 	int64_t axis = lth_op_int(node, "axis"), block = lth_op_int(node, "block_size");
 	axis = axis < 0 ? axis + x_rank : axis;
-	if (rank == 1 && !block)
-		return lth_read(lower, value, &index[axis]);
+	if (rank == 1 && !block) {
+		const struct lth_type *type = &graph->values[value].type;
+		if (axis < 0 || axis >= x_rank)
+			return lth_read_scalar(lower, value);
+		lth_sx place = index[axis];
+		if (may_be_one(graph->dims, type) && type->dims[0] != lth_shape_of(lower, node->inputs[0])[axis])
+			place = lth_safe_index(pool, place, lth_sx_dim(pool, type->dims[0]));
+		return lth_read(lower, value, &place);
+	}
 	lth_sx at[LTH_MAX_RANK];
 	for (uint32_t i = 0; i < x_rank; i++)
 		at[i] = (int64_t)i == axis ? lth_floordiv(pool, index[i], lth_sx_int(pool, block)) : index[i];

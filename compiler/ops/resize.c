@@ -1,23 +1,24 @@
 /* Resize in every mode and coordinate transformation: weighted sums over a few neighbours of a computed
  * point. The neighbours are written out, so a resize fuses like any other movement; antialiasing widens them by the
- * scale, which must then be a constant.
+ * scale, and becomes products with matrices of weights where only the run knows that (resize_dense.c).
  *
  * Coordinates are computed in double from the axis index alone. Whole-numbered enlargements by nearest, which is what
  * most models use, reduce to a division of the index. */
+#include "compiler/ops/axes.h"
 #include "compiler/ops/build.h"
+#include "compiler/ops/resize.h"
 #include "compiler/ops/sample.h"
 
 #include <assert.h>
 #include <math.h>
 #include <string.h>
 
-enum { INPUT, ROI, SCALES, SIZES };
+enum { INPUT = LTH_RESIZE_INPUT, ROI, SCALES, SIZES };
 enum { MAX_NEIGHBOURS = 1024 };
 
 /* ---- which axes, by how much ---- */
 
-/* Position of axis `axis` in the lists scales, sizes and roi; UINT32_MAX when it is not resized. */
-static uint32_t list_place(const struct lth_node *node, uint32_t axis, uint32_t rank, uint32_t *out_count)
+uint32_t lth_resize_place(const struct lth_node *node, uint32_t axis, uint32_t rank, uint32_t *out_count)
 {
 	const int64_t *axes;
 	uint32_t count;
@@ -55,7 +56,7 @@ static lth_real common_scale(struct lth_graph *graph, const struct lth_node *nod
 	lth_real result = UINT32_MAX;
 	uint32_t count;
 	for (uint32_t i = 0; i < type->rank; i++) {
-		uint32_t k = list_place(node, i, type->rank, &count);
+		uint32_t k = lth_resize_place(node, i, type->rank, &count);
 		if (k == UINT32_MAX)
 			continue;
 		lth_real ratio = lth_real_apply(dims, LTH_EXPR_RDIV, lth_real_from_dim(dims, sizes->dims[k]),
@@ -71,7 +72,7 @@ static lth_dim resized_extent(struct lth_graph *graph, const struct lth_node *no
 	struct lth_dims *dims = graph->dims;
 	const struct lth_type *type = &graph->values[node->inputs[INPUT]].type;
 	const struct lth_contents *scales = contents_of(graph, node, SCALES), *sizes = contents_of(graph, node, SIZES);
-	uint32_t count, k = list_place(node, i, type->rank, &count);
+	uint32_t count, k = lth_resize_place(node, i, type->rank, &count);
 	double factor;
 	if (k == UINT32_MAX)
 		return type->dims[i];
@@ -112,9 +113,9 @@ static enum lth_code check_lists(struct lth_infer *infer)
 				return code;
 		}
 	}
-	list_place(infer->node, 0, rank, &count);
+	lth_resize_place(infer->node, 0, rank, &count);
 	if (has_sizes) {
-		enum lth_code code = lth_infer_need_ints(infer, SIZES, 1, &ignored, &given);
+		enum lth_code code = lth_infer_need_ints(infer, SIZES, 0, &ignored, &given);
 		if (code)
 			return code;
 	} else {
@@ -157,6 +158,56 @@ static enum lth_code expand_run_time_scales(struct lth_infer *infer)
 	return LTH_OK;
 }
 
+/* The scale of axis i where compile time knows it, else 0; `out` is the output's extent. */
+static double known_scale(struct lth_graph *graph, const struct lth_node *node, uint32_t i, lth_dim out)
+{
+	struct lth_dims *dims = graph->dims;
+	lth_dim in = graph->values[node->inputs[INPUT]].type.dims[i];
+	const struct lth_contents *scales = contents_of(graph, node, SCALES), *sizes = contents_of(graph, node, SIZES);
+	uint32_t count, place = lth_resize_place(node, i, graph->values[node->inputs[INPUT]].type.rank, &count);
+	int64_t from, to;
+	double scale = 0;
+	if (sizes && lth_node_input(node, SCALES) != LTH_NONE)
+		return 0; /* the scales are the run's */
+	if (sizes && keeps_ratio(node)) {
+		lth_real_is_const(dims, common_scale(graph, node), &scale);
+		return scale;
+	}
+	if (!sizes) {
+		lth_real_is_const(dims, scales->reals[place], &scale);
+		return scale;
+	}
+	if (lth_dim_is_const(dims, in, &from) && lth_dim_is_const(dims, out, &to))
+		return (double)to / (double)from;
+	lth_dim whole = lth_dim_div_exact(dims, out, in);
+	return whole != LTH_DIM_NONE && lth_dim_is_const(dims, whole, &to) ? (double)to : 0;
+}
+
+/* Antialiasing reaches as many neighbours as the scale says. */
+static bool reaches_unknown(const struct lth_infer *infer, const lth_dim *dims)
+{
+	uint32_t ignored, rank = lth_infer_rank(infer, INPUT);
+	if (!lth_op_int(infer->node, "antialias") || lth_op_string_is(infer->node, "mode", "nearest"))
+		return false;
+	for (uint32_t i = 0; i < rank; i++)
+		if (lth_resize_place(infer->node, i, rank, &ignored) != UINT32_MAX &&
+		    known_scale(infer->graph, infer->node, i, dims[i]) == 0)
+			return true;
+	return false;
+}
+
+/* Nothing can be sampled from an empty axis. */
+static enum lth_code require_source(struct lth_infer *infer, lth_dim in, lth_dim out)
+{
+	struct lth_dims *dims = infer->dims;
+	int64_t min, max;
+	lth_dim_range(dims, in, &min, &max);
+	if (in == out || min > 0)
+		return LTH_OK;
+	return lth_infer_require(infer, LTH_REL_EQ, lth_dim_mul(dims, out, lth_dim_is(dims, in, 0)), lth_dim_const(dims, 0),
+				 "elements to sample from");
+}
+
 static enum lth_code infer_resize(struct lth_infer *infer)
 {
 	const struct lth_type *type = lth_infer_type(infer, INPUT);
@@ -169,6 +220,12 @@ static enum lth_code infer_resize(struct lth_infer *infer)
 		return code;
 	for (uint32_t i = 0; i < type->rank; i++)
 		dims[i] = resized_extent(infer->graph, infer->node, i);
+	for (uint32_t i = 0; !code && i < type->rank; i++)
+		code = require_source(infer, type->dims[i], dims[i]);
+	if (code)
+		return code;
+	if (reaches_unknown(infer, dims))
+		return lth_build_expand(infer, lth_resize_dense);
 	return lth_infer_output(infer, 0, LTH_NUM_DTYPES, type->rank, dims);
 }
 
@@ -200,27 +257,16 @@ static struct axis describe_axis(struct lth_lower *lower, const struct lth_node 
 	struct lth_sx_pool *pool = lth_lower_pool(lower);
 	struct axis axis = {.in = lth_shape_of(lower, node->inputs[INPUT])[i],
 			    .out = lth_shape_of(lower, node->outputs[0])[i]};
-	const struct lth_contents *scales = contents_of(graph, node, SCALES), *sizes = contents_of(graph, node, SIZES);
-	int64_t in, out;
+	const struct lth_contents *sizes = contents_of(graph, node, SIZES);
 	bool run_time = lth_node_input(node, SCALES) != LTH_NONE && sizes;
 	axis.by_scale = !sizes || run_time;
-	axis.place = list_place(node, i, lth_rank(lower, node->inputs[INPUT]), &axis.count);
+	axis.place = lth_resize_place(node, i, lth_rank(lower, node->inputs[INPUT]), &axis.count);
 	if (run_time) {
 		lth_sx place = lth_sx_int(pool, axis.place);
 		axis.scale = lth_sx_cast(pool, lth_read(lower, node->inputs[SCALES], &place), LTH_DTYPE_F64);
 		return axis;
 	}
-	if (sizes && keeps_ratio(node)) {
-		lth_real_is_const(graph->dims, common_scale(graph, node), &axis.constant);
-	} else if (!sizes) {
-		lth_real_is_const(graph->dims, scales->reals[axis.place], &axis.constant);
-	} else if (lth_dim_is_const(graph->dims, axis.in, &in) && lth_dim_is_const(graph->dims, axis.out, &out)) {
-		axis.constant = (double)out / (double)in;
-	} else {
-		lth_dim whole = lth_dim_div_exact(graph->dims, axis.out, axis.in);
-		if (whole != LTH_DIM_NONE && lth_dim_is_const(graph->dims, whole, &out))
-			axis.constant = (double)out;
-	}
+	axis.constant = known_scale(graph, node, i, axis.out);
 	axis.scale = axis.constant != 0 ? f64(pool, axis.constant)
 					: lth_div(pool, real_extent(pool, axis.out), real_extent(pool, axis.in));
 	return axis;
@@ -382,7 +428,7 @@ static lth_sx resize_element(struct lth_lower *lower, const struct lth_node *nod
 	memcpy(at, index, rank * sizeof(*at));
 	for (uint32_t i = 0; i < rank; i++) {
 		uint32_t ignored;
-		if (list_place(node, i, rank, &ignored) == UINT32_MAX)
+		if (lth_resize_place(node, i, rank, &ignored) == UINT32_MAX)
 			continue;
 		struct axis axis = describe_axis(lower, node, i);
 		if (axis.in == axis.out && axis.constant == 1 && !crops)
