@@ -113,7 +113,7 @@ void lth_store_remove_entry(const struct lth_store *store, const char *folder, c
 /* "actions/HH" and "HEX" of an action key. */
 void lth_store_action_name(const char *key, char out_folder[16], char out_name[LTH_DIGEST_TEXT]);
 
-/* A kernel object; its name must be [0-9a-zA-Z_-]+ (checked). */
+/* A kernel object; its name must be [0-9a-zA-Z_-]+ (checked). One that is there with other bytes is removed. */
 LTH_MUST_CHECK enum lth_code lth_store_put_kernel(struct lth_store *store, const char *name, const void *data,
 						  size_t size, struct lth_diag *diag);
 

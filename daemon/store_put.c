@@ -168,6 +168,20 @@ enum lth_code lth_store_take_file(struct lth_store *store, const char *path, cha
 }
 
 /* --- kernels */
+/* A worker that compiled what is there found it damaged, or two compiled it at once. Which of two that differ is good
+ * cannot be told here, and no worker may replace a good one: both go, and the next compile brings it again. */
+static void settle_kernels(struct lth_store *store, const char *path, const void *data, size_t size)
+{
+	struct lth_diag ignored = {0};
+	char *there;
+	size_t there_size;
+	if (lth_read_file(path, 0, &there, &there_size, &ignored) != LTH_OK)
+		return;
+	if ((there_size != size || memcmp(there, data, size) != 0) && unlink(path) == 0)
+		atomic_fetch_sub(&store->bytes, there_size);
+	free(there);
+}
+
 enum lth_code lth_store_put_kernel(struct lth_store *store, const char *name, const void *data, size_t size,
 				   struct lth_diag *diag)
 {
@@ -180,6 +194,7 @@ enum lth_code lth_store_put_kernel(struct lth_store *store, const char *name, co
 	snprintf(file, sizeof(file), "%s.o", name);
 	path = lth_store_path(store, "kernels", file);
 	if (path && access(path, F_OK) == 0) {
+		settle_kernels(store, path, data, size);
 		free(path);
 		return LTH_OK;
 	}

@@ -114,6 +114,21 @@ START_TEST(what_is_no_file_is_refused)
 }
 END_TEST
 
+START_TEST(a_kernel_that_differs_is_removed)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "%s/kernels/k.o", root);
+	ck_assert_int_eq((int)lth_store_put_kernel(&store, "k", "good", 4, &diag), LTH_OK);
+	ck_assert_int_eq((int)lth_store_put_kernel(&store, "k", "good", 4, &diag), LTH_OK);
+	ck_assert_int_eq(access(path, F_OK), 0);
+	ck_assert_uint_eq(atomic_load(&store.bytes), 4);
+	ck_assert_int_eq((int)lth_store_put_kernel(&store, "k", "other", 5, &diag), LTH_OK);
+	ck_assert_int_ne(access(path, F_OK), 0);
+	ck_assert_uint_eq(atomic_load(&store.bytes), 0);
+	ck_assert_int_eq((int)lth_store_put_kernel(&store, "../k", "good", 4, &diag), LTH_INTERNAL);
+}
+END_TEST
+
 START_TEST(shortcuts_compare_all_that_was_asked)
 {
 	static struct lth_shortcuts shortcuts;
@@ -148,6 +163,7 @@ int main(void)
 	tcase_add_test(files, a_file_with_a_writer_is_copied);
 	tcase_add_test(files, a_file_with_two_names_is_copied);
 	tcase_add_test(files, what_is_no_file_is_refused);
+	tcase_add_test(files, a_kernel_that_differs_is_removed);
 	tcase_add_test(pure, shortcuts_compare_all_that_was_asked);
 	SRunner *runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
