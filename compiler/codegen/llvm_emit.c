@@ -309,6 +309,37 @@ static LLVMValueRef emit_mask(struct emitter *e, const struct lth_loop_instr *x)
 	return LLVMBuildICmp(e->builder, LLVMIntSLT, lane_numbers(e, 0, x->lanes, 32), count, "");
 }
 
+/* The instruction for lanes of 32 bits, or NULL. */
+static const char *permute_instruction(const struct emitter *e, const struct lth_loop_instr *x)
+{
+	bool real = x->dtype == LTH_DTYPE_F32;
+	if (lth_dtype_bits(x->dtype) != 32 || x->lanes * 4u > e->target->vector_bytes)
+		return NULL;
+	if (x->lanes == 16)
+		return real ? "llvm.x86.avx512.permvar.sf.512" : "llvm.x86.avx512.permvar.si.512";
+	if (x->lanes == 8)
+		return real ? "llvm.x86.avx2.permps" : "llvm.x86.avx2.permd";
+	return NULL;
+}
+
+static LLVMValueRef emit_permute(struct emitter *e, const struct lth_loop_instr *x)
+{
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(e->context);
+	LLVMValueRef arguments[2] = {e->values[x->a], e->values[x->b]};
+	const char *instruction = permute_instruction(e, x);
+	if (instruction)
+		return lth_llvm_intrinsic(e, instruction, NULL, 0, arguments, 2);
+	LLVMValueRef result = LLVMGetPoison(LLVMTypeOf(arguments[0]));
+	LLVMValueRef lanes = LLVMBuildURem(e->builder, arguments[1], lth_llvm_int(LLVMTypeOf(arguments[1]), x->lanes), "");
+	for (unsigned k = 0; k < x->lanes; k++) {
+		LLVMValueRef at = LLVMConstInt(i32, k, false);
+		LLVMValueRef from = LLVMBuildExtractElement(e->builder, lanes, at, "");
+		result = LLVMBuildInsertElement(e->builder, result, LLVMBuildExtractElement(e->builder, arguments[0], from, ""),
+						at, "");
+	}
+	return result;
+}
+
 static LLVMValueRef emit_shuffle(struct emitter *e, const struct lth_loop_instr *x)
 {
 	LLVMValueRef lanes[LTH_MAX_LANES];
@@ -361,6 +392,9 @@ static void emit_instr(struct emitter *e, lth_lv v)
 		break;
 	case LTH_LOOP_SHUFFLE:
 		e->values[v] = emit_shuffle(e, x);
+		break;
+	case LTH_LOOP_PERMUTE:
+		e->values[v] = emit_permute(e, x);
 		break;
 	case LTH_LOOP_REDUCE:
 		e->values[v] = emit_reduce(e, x);

@@ -93,8 +93,35 @@ static lth_lv emit_gather(struct lth_emitter *emitter, const struct lth_sx_node 
 			       emitter->mask);
 }
 
-/* An address that moves by at most one element a lane, but not evenly (clamped, wrapped): most vectors are contiguous, as
- * the first and the last lane tell. */
+/* Can elements of this type be moved between lanes by numbers in one instruction? */
+static bool permutes(const struct lth_lower_target *target, enum lth_dtype dtype, unsigned lanes)
+{
+	return lth_dtype_bits(dtype) == 32 && lanes >= 8 && lanes * 4 <= target->vector_bytes;
+}
+
+/* Addresses between the first lane's and `reach` behind it, at most a vector: that piece of memory, and each lane its
+ * element of it. */
+static lth_lv emit_window(struct lth_emitter *emitter, const struct lth_sx_node *node, lth_lv first, lth_lv reach)
+{
+	struct lth_loop_fn *fn = emitter->fn;
+	lth_lv place = lth_loop_op2(fn, LTH_SCALAR_SUB, emit(emitter, node->operands[0], 1), first), near, far, result;
+	lth_lv inside = lth_loop_op2(fn, LTH_SCALAR_LE, lth_loop_bitcast(fn, place, LTH_DTYPE_U64),
+				     lth_loop_bitcast(fn, reach, LTH_DTYPE_U64));
+	lth_lv short_reach = lth_loop_op2(fn, LTH_SCALAR_LT, lth_loop_bitcast(fn, reach, LTH_DTYPE_U64),
+					  lth_loop_const_i(fn, LTH_DTYPE_U64, emitter->lanes));
+	lth_loop_if(fn, lth_loop_op2(fn, LTH_SCALAR_AND, short_reach, lth_loop_reduce(fn, LTH_SCALAR_AND, inside)));
+	lth_lv mask = lth_loop_mask(fn, lth_loop_op2(fn, LTH_SCALAR_ADD, reach, lth_loop_i64(fn, 1)), emitter->lanes);
+	near = lth_loop_load(fn, lth_loop_offset(fn, lth_loop_pointer(fn, node->id), first, node->memory), node->memory,
+			     emitter->lanes, mask);
+	near = lth_loop_permute(fn, near, lth_loop_cast(fn, place, LTH_DTYPE_I32));
+	lth_loop_else(fn, &near, 1);
+	far = emit_gather(emitter, node);
+	lth_loop_end_if(fn, &far, 1, &result);
+	return result;
+}
+
+/* An address that moves unevenly, mostly by at most one element a lane (clamped, wrapped, scaled): many vectors are
+ * contiguous, as the first and the last lane tell, or lie within a vector's reach. */
 static lth_lv emit_mostly_contiguous(struct lth_emitter *emitter, const struct lth_sx_node *node)
 {
 	struct lth_loop_fn *fn = emitter->fn;
@@ -121,7 +148,10 @@ static lth_lv emit_mostly_contiguous(struct lth_emitter *emitter, const struct l
 			     emitter->lanes, emitter->mask);
 	lth_loop_else(fn, &fast, 1);
 	uint32_t mark = lth_emitter_open(emitter);
-	slow = emit_gather(emitter, node);
+	if (emitter->tabulated && permutes(emitter->lower->target, node->dtype, emitter->lanes))
+		slow = emit_window(emitter, node, first, step);
+	else
+		slow = emit_gather(emitter, node);
 	lth_emitter_close(emitter, mark);
 	lth_loop_end_if(fn, &slow, 1, &result);
 	return result;
@@ -211,7 +241,9 @@ static lth_lv emit_load(struct lth_emitter *emitter, const struct lth_sx_node *n
 	unsigned times;
 	if (repeats(emitter, node->operands[0], &times))
 		return emit_repeated(emitter, node, times);
-	return lth_sx_steps(emitter->pool, node->operands[0], emitter->vector_axis)
+	bool near = emitter->tabulated && !lth_sx_get(emitter->pool, node->operands[0])->has_load &&
+		    permutes(emitter->lower->target, node->dtype, emitter->lanes);
+	return near || lth_sx_steps(emitter->pool, node->operands[0], emitter->vector_axis)
 		       ? emit_mostly_contiguous(emitter, node)
 		       : emit_gather(emitter, node);
 }

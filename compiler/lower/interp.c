@@ -155,6 +155,15 @@ static void run_dot4(const struct step *step)
 	}
 }
 
+static void run_permute(const struct step *step)
+{
+	const uint32_t *lanes = step->b;
+	unsigned count = step->instr->lanes;
+	for (unsigned k = 0; k < count; k++)
+		memcpy((unsigned char *)step->to + k * step->bytes,
+		       (const unsigned char *)step->a + lanes[k] % count * step->bytes, step->bytes);
+}
+
 /* Halves onto each other down to one lane, then lane by lane where the count is odd: as llvm_emit.c does. */
 static void run_reduce(const struct machine *m, const struct step *step)
 {
@@ -308,6 +317,9 @@ static void run(struct machine *m)
 			break;
 		case LTH_LOOP_SHUFFLE:
 			run_shuffle(m, step);
+			break;
+		case LTH_LOOP_PERMUTE:
+			run_permute(step);
 			break;
 		case LTH_LOOP_REDUCE:
 			run_reduce(m, step);

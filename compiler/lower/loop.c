@@ -405,6 +405,18 @@ lth_lv lth_loop_shuffle(struct lth_loop_fn *fn, lth_lv a, lth_lv b, const uint32
 	return lth_loop_intern(fn, &instr);
 }
 
+lth_lv lth_loop_permute(struct lth_loop_fn *fn, lth_lv a, lth_lv lanes)
+{
+	const struct lth_loop_instr *x = lth_loop_get(fn, a);
+	LTH_LOOP_REQUIRE(fn, lth_loop_get(fn, lanes)->dtype == LTH_DTYPE_I32 && x->dtype != LTH_POINTER_TYPE);
+	if (x->lanes == 1 || x->op == LTH_LOOP_SPLAT)
+		return a;
+	struct lth_loop_instr instr = lth_loop_instr_of(LTH_LOOP_PERMUTE, x->dtype, x->lanes);
+	instr.b = lth_loop_splat(fn, lanes, x->lanes);
+	instr.a = a;
+	return lth_loop_intern(fn, &instr);
+}
+
 lth_lv lth_loop_reduce(struct lth_loop_fn *fn, enum lth_scalar_op op, lth_lv a)
 {
 	const struct lth_loop_instr *x = lth_loop_get(fn, a);

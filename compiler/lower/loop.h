@@ -30,7 +30,7 @@ enum lth_loop_op {
 
 /* Operands by instruction (a, b, c are values; list is `count` values):
  *   CONST i or f | INT, POINTER: id | OP: scalar; a b c; memory for ROUND_TO | SPLAT a | RAMP a | MASK a
- *   EXTRACT a, i: lane | SHUFFLE a b, list: lane numbers (not values) | REDUCE a, scalar: ADD MUL MIN MAX AND OR
+ *   EXTRACT a, i: lane | SHUFFLE a b, list: lane numbers (not values) | PERMUTE a, b: i32 lanes | REDUCE a, scalar: ADD MUL MIN MAX AND OR
  *   OFFSET a: pointer, b: i64, memory | LOAD a: pointer, memory, c: mask or NONE (masked-off lanes are zero)
  *   STORE a: pointer, b: value, memory, c: mask or NONE | GATHER a b memory c | SCATTER a: pointer, b: value,
  *   list[0]: index, memory, c: mask | PREFETCH a, i: 0 read 1 write | DOT4 a: i32 lanes, b: u8, c: i8 of 4x the lanes
@@ -99,6 +99,7 @@ lth_lv lth_loop_ramp(struct lth_loop_fn *fn, lth_lv a, unsigned lanes);
 lth_lv lth_loop_mask(struct lth_loop_fn *fn, lth_lv count, unsigned lanes);
 lth_lv lth_loop_extract(struct lth_loop_fn *fn, lth_lv a, unsigned lane);
 lth_lv lth_loop_shuffle(struct lth_loop_fn *fn, lth_lv a, lth_lv b, const uint32_t *lanes, unsigned count);
+lth_lv lth_loop_permute(struct lth_loop_fn *fn, lth_lv a, lth_lv lanes);
 lth_lv lth_loop_reduce(struct lth_loop_fn *fn, enum lth_scalar_op op, lth_lv a);
 lth_lv lth_loop_offset(struct lth_loop_fn *fn, lth_lv pointer, lth_lv elements, enum lth_dtype memory);
 lth_lv lth_loop_load(struct lth_loop_fn *fn, lth_lv pointer, enum lth_dtype memory, unsigned lanes, lth_lv mask);

@@ -483,6 +483,8 @@ static bool operands(struct parser *p, struct lth_loop_instr *x)
 		return need_char(p, ']');
 	case LTH_LOOP_SHUFFLE:
 		return values(p, (lth_lv *[]){&x->a, &x->b}, 2, 0) && lane_list(p, x);
+	case LTH_LOOP_PERMUTE:
+		return values(p, (lth_lv *[]){&x->a, &x->b}, 2, 0);
 	case LTH_LOOP_REDUCE:
 		return reduce_operands(p, x);
 	case LTH_LOOP_OFFSET:

@@ -136,6 +136,9 @@ static bool check_vector(struct verifier *v)
 			if (x->list[k] >= 2 * lanes)
 				return wrong(v, "a lane of two vectors", "lane %u of twice %u", x->list[k], lanes);
 		return true;
+	case LTH_LOOP_PERMUTE:
+		return operand(v, x->a, x->dtype, x->lanes) && operand(v, x->b, LTH_DTYPE_I32, x->lanes) &&
+		       (x->lanes > 1 && x->dtype != LTH_POINTER_TYPE ? true : wrong(v, "a vector", "a scalar"));
 	default: /* REDUCE */
 		if (!operand(v, x->a, x->dtype, 0) || !result(v, x->dtype, 1))
 			return false;
@@ -314,6 +317,7 @@ static bool check_instr(struct verifier *v)
 	case LTH_LOOP_MASK:
 	case LTH_LOOP_EXTRACT:
 	case LTH_LOOP_SHUFFLE:
+	case LTH_LOOP_PERMUTE:
 	case LTH_LOOP_REDUCE:
 		return check_vector(v);
 	case LTH_LOOP_OFFSET:

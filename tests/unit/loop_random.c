@@ -137,7 +137,7 @@ static void make_vector(struct maker *m)
 	static const enum lth_scalar_op reducers[] = {LTH_SCALAR_ADD, LTH_SCALAR_MUL, LTH_SCALAR_MIN, LTH_SCALAR_MAX};
 	uint32_t kind = below(m, NUM_COMPUTE), lanes[LTH_MAX_LANES];
 	lth_lv a = any(m, kind), b = any(m, kind);
-	switch (below(m, 5)) {
+	switch (below(m, 6)) {
 	case 0:
 		keep(m, lth_loop_reduce(m->fn, reducers[below(m, 4)], a));
 		break;
@@ -149,7 +149,10 @@ static void make_vector(struct maker *m)
 			lanes[k] = below(m, 2 * m->lanes);
 		keep(m, lth_loop_shuffle(m->fn, a, b, lanes, m->lanes));
 		break;
-	case 3:
+	case 3: /* lane numbers of any size */
+		keep(m, lth_loop_permute(m->fn, a, any(m, kind_of(LTH_DTYPE_I32))));
+		break;
+	case 4:
 		keep(m, lth_loop_mask(m->fn, lth_loop_int(m->fn, 1), m->lanes));
 		break;
 	default:
