@@ -20,6 +20,23 @@ void lth_worker_drop_task(struct lth_pool_worker *worker)
 	worker->task_dir = NULL;
 }
 
+/* The task's folder goes where neither the worker's next task nor the end of the worker touches it: its files are
+ * published beside either. */
+static char *take_task_dir(struct lth_pool_worker *worker)
+{
+	char *path, *taken = worker->task_dir;
+	if (asprintf(&path, "work/%s", worker->task->job_id) < 0)
+		return taken;
+	char *apart = lth_store_path(worker->pool->store, path, "");
+	free(path);
+	if (apart && rename(taken, apart) == 0) {
+		free(taken);
+		return apart;
+	}
+	free(apart);
+	return taken;
+}
+
 void lth_worker_report(struct lth_pool_worker *worker, struct lth_outcome *outcome)
 {
 	struct lth_pool *pool = worker->pool;
@@ -28,7 +45,7 @@ void lth_worker_report(struct lth_pool_worker *worker, struct lth_outcome *outco
 	outcome->bundle_fd = -1;
 	if (outcome->diag.code == LTH_OK) {
 		outcome->bundle_fd = worker->bundle_fd;
-		outcome->work_dir = worker->task_dir;
+		outcome->work_dir = take_task_dir(worker);
 		worker->bundle_fd = -1;
 		worker->task_dir = NULL;
 	}

@@ -31,6 +31,7 @@ http_tests = \
 	%D%/quarantine \
 	%D%/queue-limits \
 	%D%/real-worker \
+	%D%/recycled-workers \
 	%D%/refusals \
 	%D%/resumed-uploads \
 	%D%/retention \
