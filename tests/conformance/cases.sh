@@ -1,14 +1,25 @@
 # Runs all cases of a folder through one daemon and compares what passes with a list; sourced by the tests beside it.
 #   run_cases FOLDER LIST: fails when a case that LIST names does not pass; names cases that pass and are not in it.
+#   run_twins FOLDER LIST EXCEPTIONS: the same with a symbol for every dimension of every input; EXCEPTIONS names the cases
+#     of LIST that have no such twin, each with its reason.
 # With LATHE_UPDATE set the list is written anew, in the build folder, to be looked at and copied.
 . "$(dirname "$0")/../http/harness.sh"
 
-run_cases() {
-	folder=$1 list=$here/$2
+run_suite() { # FOLDER OPTION...: the names of what passes into $work/passing
+	folder=$1
+	shift
 	start_daemon --worker "$build/compiler/lathe-worker"
-	"$build/api/lathe" --server "$url" suite "$folder" --list-passed --case-time 60 >"$work/report" 2>"$work/errors"
+	"$build/api/lathe" --server "$url" suite "$folder" --list-passed --case-time 60 "$@" >"$work/report" 2>"$work/errors"
 	sed -n "s|^PASS $folder/\\([^ ]*\\) .*|\\1|p" "$work/report" | LC_ALL=C sort >"$work/passing"
 	grep ' passed (' "$work/report" || fail "no report: $(tail -3 "$work/errors")"
+	expect_metric workers_crashed_total 0
+	expect_clean
+	stop_daemon
+}
+
+run_cases() {
+	list=$here/$2
+	run_suite "$1"
 	LC_ALL=C comm -23 "$list" "$work/passing" >"$work/lost"
 	LC_ALL=C comm -13 "$list" "$work/passing" >"$work/gained"
 	while read -r name; do
@@ -16,8 +27,26 @@ run_cases() {
 	done <"$work/lost"
 	sed 's/^/passes now: /' "$work/gained"
 	[ -z "${LATHE_UPDATE:-}" ] || cp "$work/passing" "$build/tests/conformance/$2"
-	expect_metric workers_crashed_total 0
-	expect_clean
-	stop_daemon
 	[ ! -s "$work/lost" ] || fail "$(wc -l <"$work/lost") cases passed before"
+}
+
+run_twins() {
+	run_suite "$1" --option symbolic=true
+	sed -n '/^[^#]/s/[ 	].*//p' "$here/$3" | LC_ALL=C sort >"$work/exceptions"
+	LC_ALL=C comm -23 "$here/$2" "$work/exceptions" >"$work/wanted"
+	LC_ALL=C comm -23 "$work/wanted" "$work/passing" >"$work/lost"
+	while read -r name; do
+		echo "no twin: $(grep "^FAIL $folder/$name " "$work/report" || echo "$name, which is not there")"
+	done <"$work/lost"
+	LC_ALL=C comm -12 "$work/exceptions" "$work/passing" | sed 's/^/has a twin now: /'
+	[ ! -s "$work/lost" ] || fail "$(wc -l <"$work/lost") cases without a symbolic twin"
+}
+
+unpack_onnx() { # the cases of all opsets, where they are at hand, into $work/cases; skips elsewhere
+	archives=${LATHE_SHARED:-$here/../../../shared}/onnx
+	[ -d "$archives" ] || { echo "SKIP: no folder $archives; LATHE_SHARED names the one that has onnx/"; exit 77; }
+	mkdir "$work/cases"
+	for archive in "$archives"/*.tar.xz; do
+		tar -xJf "$archive" -C "$work/cases" || fail "$archive does not unpack"
+	done
 }
