@@ -61,37 +61,55 @@ static enum lth_code list_attribute(struct lth_json *json, const struct lth_json
 	return LTH_OK;
 }
 
-/* {"tensor": ...}, {"graph": ...}, or a list whose kind is named. */
+static enum lth_code graph_attribute(struct lth_json *json, const struct lth_json_path *path, const json_t *value,
+				     struct lth_json_scope *scope, struct lth_attr *out)
+{
+	static const char *const parts[] = {"name", "constants", "inputs", "nodes", "outputs", NULL};
+	struct lth_json_scope inner = {.parent = scope, .depth = scope->depth + 1};
+	inner.region = out->id = lth_graph_region(json->base.graph, LTH_NONE);
+	if (inner.region == LTH_NONE)
+		return lth_importer_memory(&json->base);
+	enum lth_code code = lth_json_members(json, path, value, parts);
+	return code ? code : lth_json_graph(json, path, value, &inner);
+}
+
+static enum lth_code type_attribute(struct lth_json *json, const struct lth_json_path *path, const json_t *value,
+				    struct lth_attr *out)
+{
+	struct lth_type type;
+	enum lth_code code = lth_json_type(json, path, value, "", LTH_DIMS_INFERRED, &type);
+	if (code)
+		return code;
+	out->type = lth_arena_memdup(json->base.arena, &type, sizeof(type));
+	return out->type ? LTH_OK : lth_importer_memory(&json->base);
+}
+
+/* {"tensor": ...}, {"graph": ...}, {"type": ...}, or a list whose kind is named. */
 static enum lth_code object_attribute(struct lth_json *json, const struct lth_json_path *path, const json_t *object,
 				      const struct lth_draft *draft, struct lth_json_scope *scope, struct lth_attr *out)
 {
-	static const char *const members[] = {"tensor", "graph", "ints", "floats", "strings", NULL};
-	static const enum lth_attr_kind kinds[] = {LTH_ATTR_TENSOR, LTH_ATTR_REGION, LTH_ATTR_INTS, LTH_ATTR_FLOATS,
-						   LTH_ATTR_STRINGS};
+	static const char *const members[] = {"tensor", "graph", "type", "ints", "floats", "strings", NULL};
+	static const enum lth_attr_kind kinds[] = {LTH_ATTR_TENSOR, LTH_ATTR_REGION, LTH_ATTR_TYPE,
+						   LTH_ATTR_INTS,   LTH_ATTR_FLOATS, LTH_ATTR_STRINGS};
 	enum lth_code code = lth_json_members(json, path, object, members);
 	size_t which = 0;
 	if (code)
 		return code;
-	while (which < 5 && !json_object_get(object, members[which]))
+	while (members[which] && !json_object_get(object, members[which]))
 		which++;
-	if (which == 5 || json_object_size(object) != 1)
-		return lth_json_fail(json, path, "one of tensor, graph, ints, floats and strings", "none or several");
+	if (!members[which] || json_object_size(object) != 1)
+		return lth_json_fail(json, path, "one of tensor, graph, type, ints, floats and strings", "none or several");
 	const struct lth_json_path at = {path, members[which], 0};
 	const json_t *value = json_object_get(object, members[which]);
 	out->kind = kinds[which];
-	if (which == 0) {
+	if (out->kind == LTH_ATTR_TENSOR) {
 		const char *name = lth_arena_printf(json->base.arena, "%s.%s", draft->name, out->name);
 		return name ? lth_json_constant(json, &at, value, name, &out->id) : lth_importer_memory(&json->base);
 	}
-	if (which == 1) {
-		static const char *const parts[] = {"name", "constants", "inputs", "nodes", "outputs", NULL};
-		struct lth_json_scope inner = {.parent = scope, .depth = scope->depth + 1};
-		inner.region = out->id = lth_graph_region(json->base.graph, LTH_NONE);
-		if (inner.region == LTH_NONE)
-			return lth_importer_memory(&json->base);
-		code = lth_json_members(json, &at, value, parts);
-		return code ? code : lth_json_graph(json, &at, value, &inner);
-	}
+	if (out->kind == LTH_ATTR_REGION)
+		return graph_attribute(json, &at, value, scope, out);
+	if (out->kind == LTH_ATTR_TYPE)
+		return type_attribute(json, &at, value, out);
 	if (!json_is_array(value))
 		return lth_json_fail(json, &at, "a list", "another value");
 	return list_attribute(json, &at, value, kinds[which], out);

@@ -196,14 +196,9 @@ struct lth_object *lth_objects_find(const struct lth_objects *objects, int64_t h
 
 /* ---- the end ---- */
 
-void lth_objects_keep(struct lth_object *object)
+void lth_objects_keep(struct lth_object *tensor)
 {
-	keep(object);
-	if (!object->is_list)
-		return;
-	keep(object->items);
-	for (int64_t i = 0; i < object->count; i++)
-		lth_objects_keep(object->items->entries[i]);
+	keep(tensor);
 }
 
 static void end_blocks(struct lth_objects *objects, struct lth_object_block **link, bool all)

@@ -61,8 +61,8 @@ void lth_objects_begin(struct lth_objects *objects);
 void *lth_objects_keep_bytes(struct lth_objects *objects, int64_t bytes);
 /* Whether bytes are some that the last run kept: they end with this one. */
 bool lth_objects_end(const struct lth_objects *objects, const void *bytes);
-/* An object that outputs hold lives on, with its items. */
-void lth_objects_keep(struct lth_object *object);
+/* A tensor that outputs hold lives on. */
+void lth_objects_keep(struct lth_object *tensor);
 /* A run ends: with it all objects that are not kept, all handles, and all of the last run. Or everything ends. */
 void lth_objects_sweep(struct lth_objects *objects);
 void lth_objects_free(struct lth_objects *objects);

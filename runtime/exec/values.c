@@ -147,8 +147,19 @@ enum lth_code lth_take_values(struct lathe_context *c, const struct lathe_tensor
 
 /* ---- out ---- */
 
+struct giver {
+	struct lth_objects *objects;
+	struct lth_diag *diag;
+	const char *name; /* of the output */
+};
+
+static enum lth_code cannot_give(const struct giver *giver)
+{
+	return lth_diag_fail(giver->diag, LTH_OUT_OF_MEMORY, giver->name, NULL, NULL, "no memory for its value");
+}
+
 /* A tensor that lives on: a caller's bytes are copied, for they may end before. */
-static bool give_tensor(struct lth_objects *objects, struct lth_object *object, struct lathe_value *out)
+static enum lth_code give_tensor(const struct giver *giver, struct lth_object *object, struct lathe_value *out)
 {
 	struct lathe_tensor *t = &out->tensor;
 	*out = (struct lathe_value){.kind = LATHE_TENSOR};
@@ -157,35 +168,37 @@ static bool give_tensor(struct lth_objects *objects, struct lth_object *object, 
 				   .data = object->data,
 				   .bytes = (uint64_t)object->bytes};
 	memcpy(t->dims, object->dims, object->rank * sizeof(*t->dims));
-	if (object->borrowed) {
-		t->data = lth_objects_keep_bytes(objects, object->bytes);
-		if (t->data && object->bytes)
-			memcpy(t->data, object->data, (size_t)object->bytes);
-	} else {
+	if (!object->borrowed) {
 		lth_objects_keep(object);
+		return LTH_OK;
 	}
-	return t->data != NULL;
+	t->data = lth_objects_keep_bytes(giver->objects, object->bytes);
+	if (t->data && object->bytes)
+		memcpy(t->data, object->data, (size_t)object->bytes);
+	return t->data ? LTH_OK : cannot_give(giver);
 }
 
-/* An object as a value of its type; false when out of memory, or when the object is none of the type. */
-static bool give(struct lth_objects *objects, const struct lth_value_type *type, struct lth_object *object,
-		 struct lathe_value *out)
+/* An object as a value of its type, which a program may have got wrong. */
+static enum lth_code give(const struct giver *giver, const struct lth_value_type *type, struct lth_object *object,
+			  struct lathe_value *out)
 {
 	enum lth_value_kind kind = lth_value_type_kind(type);
 	if (object->is_list != (kind != LTH_VALUE_TENSOR))
-		return false;
+		return lth_diag_fail(giver->diag, LTH_BAD_EXECUTABLE, giver->name, kind_texts[kind], NULL, "%s",
+				     object->is_list ? "a list" : "a tensor");
 	if (kind == LTH_VALUE_TENSOR)
-		return give_tensor(objects, object, out);
-	struct lathe_value *elements = lth_objects_keep_bytes(objects, object->count * (int64_t)sizeof(*elements));
+		return give_tensor(giver, object, out);
+	int64_t bytes = object->count * (int64_t)sizeof(*out); /* as many items are in memory already */
+	struct lathe_value *elements = lth_objects_keep_bytes(giver->objects, bytes);
 	if (!elements)
-		return false;
+		return cannot_give(giver);
 	*out = (struct lathe_value){.kind = (int32_t)kind, .count = (uint64_t)object->count, .elements = elements};
 	struct lth_value_type inner = lth_value_type_element(type);
 	inner.depth = kind == LTH_VALUE_MAP ? 0 : inner.depth; /* keys and values are tensors */
-	for (int64_t i = 0; i < object->count; i++)
-		if (!give(objects, &inner, lth_list_item(object, i), &elements[i]))
-			return false;
-	return true;
+	enum lth_code code = LTH_OK;
+	for (int64_t i = 0; i < object->count && code == LTH_OK; i++)
+		code = give(giver, &inner, lth_list_item(object, i), &elements[i]);
+	return code;
 }
 
 enum lth_code lth_deliver_value(struct lathe_context *c, uint32_t number, struct lathe_tensor *output,
@@ -206,8 +219,10 @@ enum lth_code lth_deliver_value(struct lathe_context *c, uint32_t number, struct
 	struct lathe_value *value = output->data && !lth_objects_end(&c->objects, output->data)
 					    ? output->data
 					    : lth_objects_keep_bytes(&c->objects, sizeof(*value));
-	if (!value || !give(&c->objects, &type, object, value))
-		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, port->name, NULL, NULL, "no memory for its value");
+	const struct giver giver = {.objects = &c->objects, .diag = diag, .name = port->name};
+	code = value ? give(&giver, &type, object, value) : cannot_give(&giver);
+	if (code != LTH_OK)
+		return code;
 	*output = (struct lathe_tensor){.dtype = LATHE_OBJECT, .data = value, .bytes = sizeof(*value)};
 	return LTH_OK;
 }

@@ -262,7 +262,8 @@ START_TEST(memory_that_was_never_written_names_nothing)
 	finish(&s);
 	/* a list where a tensor's type was promised */
 	begin(&s, program_text("seq(f32[?])", "t1 is \"seq(seq(f32[?]))\"", "\t3: copy t1 from t0\n\t4: return\n"));
-	ck_assert_int_ne(run(&s, &in, &out), 0);
+	ck_assert(run(&s, &in, &out) == LATHE_ERROR_EXECUTABLE);
+	ck_assert_ptr_nonnull(strstr(s.error.text, "found a tensor, expected a sequence"));
 	finish(&s);
 }
 END_TEST

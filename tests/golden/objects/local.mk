@@ -3,6 +3,7 @@ golden_objects_tests = \
 	%D%/element-type.lt \
 	%D%/empty-optional.lt \
 	%D%/if-joins.lt \
+	%D%/json-type-attribute.lt \
 	%D%/json-types.lt \
 	%D%/known-list.lt \
 	%D%/map-is-a-loop.lt \
