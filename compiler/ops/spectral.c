@@ -1,8 +1,11 @@
-/* Fourier transforms as the sums they are defined by: DFT along an axis, STFT over sliding windows. The angle's
- * multiple is reduced modulo the length in integers first, so that long transforms keep their accuracy. */
+/* Fourier transforms as the sums they are defined by: DFT along an axis, STFT over sliding windows. Where frames have a
+ * constant length, their waves are constants, and the transform is a convolution with them. The angle's multiple is
+ * reduced modulo the length in integers first, so that long transforms keep their accuracy. */
 #include "compiler/ops/axes.h"
+#include "compiler/ops/build.h"
 #include "compiler/ops/family.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Terms cancel: sums are kept in double, and rounded at the end. */
@@ -198,6 +201,56 @@ static lth_dim frame_length(struct lth_graph *graph, const struct lth_node *node
 	return graph->values[node->inputs[WINDOW]].type.dims[0];
 }
 
+/* Whether frames are windows of a convolution: real, of constant length and step, and no longer than pays. */
+static bool has_constant_frames(struct lth_infer *infer, int64_t *out_length, int64_t *out_step)
+{
+	enum { LONGEST = 1024 };
+	const struct lth_type *type = lth_infer_type(infer, SIGNAL);
+	const struct lth_contents *step = lth_value_contents(infer->graph, infer->node->inputs[FRAME_STEP]);
+	int64_t parts = 1;
+	return step && lth_dim_is_const(infer->dims, step->dims[0], out_step) && *out_step >= 1 &&
+	       lth_dim_is_const(infer->dims, frame_length(infer->graph, infer->node), out_length) && *out_length >= 1 &&
+	       *out_length <= LONGEST &&
+	       (type->rank == 2 || lth_dim_is_const(infer->dims, type->dims[2], &parts)) && parts == 1;
+}
+
+/* exp(-2 pi i k n / length) as [2 * bins, 1, length]: a row for the real part of bin k, and one for the imaginary. */
+static lth_value_id waves(struct lth_infer *infer, int64_t bins, int64_t length)
+{
+	const int64_t shape[3] = {2 * bins, 1, length};
+	size_t count = (size_t)(2 * bins * length);
+	double *rows = lth_arena_array(infer->graph->arena, count, sizeof(*rows));
+	if (!rows)
+		return LTH_NONE;
+	for (int64_t k = 0; k < bins; k++)
+		for (int64_t n = 0; n < length; n++) {
+			double angle = 6.283185307179586 * (double)(k * n % length) / (double)length;
+			rows[2 * k * length + n] = cos(angle);
+			rows[(2 * k + 1) * length + n] = -sin(angle);
+		}
+	return lth_build_data(infer, work_dtype, 3, shape, rows, count * sizeof(*rows));
+}
+
+static enum lth_code expand_constant_frames(struct lth_infer *infer)
+{
+	static const int64_t perm[] = {0, 2, 1};
+	int64_t length, step;
+	if (!has_constant_frames(infer, &length, &step))
+		return lth_infer_unsupported(infer, NULL, "the compile's memory is used up");
+	int64_t bins = lth_op_int(infer->node, "onesided") ? length / 2 + 1 : length;
+	int64_t *strides = lth_arena_memdup(infer->graph->arena, &step, sizeof(step));
+	const struct lth_attr attr = {.name = "strides", .kind = LTH_ATTR_INTS, .count = 1, .ints = strides};
+	lth_value_id in[2] = {lth_build_cast(infer, lth_in(infer, SIGNAL), work_dtype), waves(infer, bins, length)};
+	in[0] = lth_build_reshape(infer, in[0], (const int64_t[]){0, 1, -1}, 3);
+	if (lth_in(infer, WINDOW) != LTH_NONE)
+		in[1] = lth_build2(infer, LTH_OP_ID_Mul, in[1],
+				   lth_build_cast(infer, lth_in(infer, WINDOW), work_dtype));
+	lth_value_id y = lth_build_transpose(infer, lth_build(infer, LTH_OP_ID_Conv, in, 2, &attr, 1), perm, 3);
+	y = lth_build_reshape(infer, y, (const int64_t[]){0, 0, bins, 2}, 4);
+	lth_build_output(infer, 0, lth_build_cast(infer, y, lth_infer_type(infer, SIGNAL)->dtype));
+	return LTH_OK;
+}
+
 static enum lth_code infer_stft(struct lth_infer *infer)
 {
 	const struct lth_type *type = lth_infer_type(infer, SIGNAL);
@@ -217,8 +270,14 @@ static enum lth_code infer_stft(struct lth_infer *infer)
 		code = require_parts(infer, SIGNAL);
 	if (code)
 		return code;
+	int64_t known_length, known_step;
 	lth_dim length = frame_length(infer->graph, infer->node);
 	code = lth_infer_require(infer, LTH_REL_LE, length, type->dims[1], "frames no longer than the signal");
+	if (!code && lth_infer_type(infer, WINDOW))
+		code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, WINDOW, 0), length,
+					 "a window as long as a frame");
+	if (!code && has_constant_frames(infer, &known_length, &known_step))
+		return lth_build_expand(infer, expand_constant_frames);
 	lth_dim frames = lth_dim_floordiv(d, lth_dim_sub(d, type->dims[1], length), step[0]);
 	lth_dim dims[4] = {type->dims[0], lth_dim_add(d, frames, lth_dim_const(d, 1)),
 			   lth_op_int(infer->node, "onesided") ? one_side(d, length) : length, lth_dim_const(d, 2)};

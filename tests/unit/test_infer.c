@@ -271,6 +271,8 @@ static const struct {
 	{"input %a : f32[3, 4]\ninput %r : f32[2]\nconst %n : i64[2] = [6, 8]\n"
 	 "%y = Resize(%a, %r, _, %n) {coordinate_transformation_mode: \"tf_crop_and_resize\"} : f32[]\noutput %y\n",
 	 LTH_INVALID_GRAPH, "a begin and an end of each resized axis"},
+	{"input %x : f32[1, 64]\nconst %s : i64[1] = [4]\ninput %w : f32[8]\nconst %n : i64[1] = [16]\n"
+	 "%y = STFT(%x, %s, %w, %n) : f32[]\noutput %y\n", LTH_INVALID_GRAPH, "a window as long as a frame"},
 	{"input %a : f32[3, 4]\nconst %s : i64[2] = [5, -1]\n%y = Reshape(%a, %s) : f32[]\noutput %y\n",
 	 LTH_INVALID_GRAPH, "found 5 and 12"},
 	{"input %a : f32[3, 4]\ninput %b : f32[5, 6]\n%y = MatMul(%a, %b) : f32[]\noutput %y\n", LTH_INVALID_GRAPH,
