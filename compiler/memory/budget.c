@@ -94,7 +94,13 @@ static enum lth_code refuse(const struct lth_program *program, const struct lth_
 		bool total = options->budget_total_bytes && allowed != options->budget_bytes;
 		describe_shape(program, symbols, &shape);
 		name_peak(program, sizes, figures.peak_instr, &peak);
-		if (total)
+		if (total && allowed < 0)
+			snprintf(expected, sizeof(expected),
+				 "more than %lld bytes, which %lld of constants and %lld of inputs and outputs "
+				 "take alone",
+				 (long long)(constants_bytes + figures.io_bytes), (long long)constants_bytes,
+				 (long long)figures.io_bytes);
+		else if (total)
 			snprintf(expected, sizeof(expected),
 				 "at most %lld bytes, %lld in all less %lld of constants and "
 				 "%lld of inputs and outputs",

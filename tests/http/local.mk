@@ -28,6 +28,7 @@ http_tests = \
 	%D%/openapi-matches-routes \
 	%D%/openapi-statuses \
 	%D%/option-errors \
+	%D%/plan-refusals \
 	%D%/quarantine \
 	%D%/queue-limits \
 	%D%/real-worker \
@@ -42,6 +43,7 @@ http_tests = \
 	%D%/tables-and-health \
 	%D%/timeline \
 	%D%/tls \
+	%D%/unbounded \
 	%D%/unix-socket \
 	%D%/worker-crashes \
 	%D%/worker-killed \

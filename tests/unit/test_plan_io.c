@@ -183,6 +183,11 @@ static const struct {
 	 "{\"id\": 1, \"lower\": 0, \"upper\": 1, \"size\": 1}]}", NULL, LTH_INVALID_REQUEST, "'1' again"},
 	{"{\"buffers\": [{\"id\": \"a\", \"lower\": 0, \"upper\": 1, \"size\": 9223372036854775808}]}", NULL,
 	 LTH_INVALID_JSON, "integer"},
+	{"{\"buffers\": [{\"id\": \"a\", \"lower\": 0, \"upper\": 2, \"size\": 50, \"offset\": 0},"
+	 "{\"id\": \"b\", \"lower\": 1, \"upper\": 3, \"size\": 50, \"offset\": 10}]}", NULL, LTH_INVALID_REQUEST,
+	 "buffer 'a' at 0 and buffer 'b' at 10 share a step and a byte"},
+	{"{\"buffers\": [{\"id\": \"a\", \"lower\": 0, \"upper\": 2, \"size\": 4611686018427387904}]}", NULL,
+	 LTH_INVALID_REQUEST, "buffer 'a': found a sum of sizes that overflows"},
 	{"{\"buffers\": []}", "{\"strategy\": \"exakt\"}", LTH_INVALID_OPTION, "did you mean 'exact'"},
 	{"{\"buffers\": []}", "{\"strategies\": 1}", LTH_INVALID_OPTION, "one of strategy, capacity"},
 	{"{\"buffers\": []}", "{\"capacity\": -5}", LTH_INVALID_OPTION, "at least 0"},

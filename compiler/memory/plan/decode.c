@@ -1,12 +1,12 @@
 /* The greedy decoder: places items one by one, each at the lowest or in the tightest hole among those placed before
  * that live at the same time.
  *
- * Time is cut into stretches. Each has two lists: a column of the placed items that live through all of it, and the
- * others that live in some of it; one more list holds all. An item in few stretches asks their lists in turn, each
- * pushing it up to the next hole of its own, until all agree. An item in many stretches asks three of the columns it
- * covers, the fullest, the first and the last, which leave few candidates, and then the list of all. A column finds its
- * next hole by chunks' largest gaps, so a stack of ten thousand items that live at once costs little. Stretches are as
- * many as keep the lists together at O(n log n) entries. Thread rule: one thread a decoder. */
+ * Time is cut into stretches. Each has two lists: a column of the placed items that live at its fullest step, and the
+ * others that live in it; one more list holds all. An item in few stretches asks their lists in turn, each pushing it
+ * up to the next hole of its own, until all agree. An item in many stretches asks three of the columns it covers, the
+ * fullest, the first and the last, which leave few candidates, and then the list of all. A column finds its next hole by
+ * chunks' largest gaps, so a stack of ten thousand items that live at once costs little. Stretches are as many as keep
+ * the lists together at O(n log n) entries. Thread rule: one thread a decoder. */
 #include "compiler/memory/plan/placed.h"
 
 #include <stdlib.h>
@@ -19,7 +19,8 @@ enum {
 };
 
 struct stretch {
-	struct lth_plan_list through, some;
+	struct lth_plan_list column, others;
+	int32_t fullest; /* section: whose live items the column holds */
 };
 
 struct lth_plan_decoder {
@@ -62,6 +63,15 @@ static int32_t choose_width(const struct lth_plan_problem *problem)
 	return width;
 }
 
+static int32_t fullest_section(const struct lth_plan_problem *problem, int32_t first, int32_t width)
+{
+	int32_t fullest = first;
+	for (int32_t s = first; s < problem->sections && s < first + width; s++)
+		if (problem->load[s] > problem->load[fullest])
+			fullest = s;
+	return fullest;
+}
+
 struct lth_plan_decoder *lth_plan_decoder_create(const struct lth_plan_problem *problem)
 {
 	struct lth_arena *arena = lth_arena_create(0);
@@ -81,7 +91,7 @@ struct lth_plan_decoder *lth_plan_decoder_create(const struct lth_plan_problem *
 		return NULL;
 	}
 	for (int32_t k = 0; k < decoder->num_stretches; k++)
-		decoder->stretches[k].through.is_column = true;
+		decoder->stretches[k].fullest = fullest_section(problem, k * decoder->width, decoder->width);
 	for (uint32_t i = 0; i < problem->count; i++)
 		if (problem->items[i].fixed >= 0)
 			decoder->fixed[decoder->num_fixed++] = i;
@@ -101,16 +111,14 @@ static void reset(struct lth_plan_decoder *decoder)
 {
 	lth_plan_list_clear(&decoder->pool, &decoder->all);
 	for (int32_t k = 0; k < decoder->num_stretches; k++) {
-		lth_plan_list_clear(&decoder->pool, &decoder->stretches[k].through);
-		lth_plan_list_clear(&decoder->pool, &decoder->stretches[k].some);
+		lth_plan_list_clear(&decoder->pool, &decoder->stretches[k].column);
+		lth_plan_list_clear(&decoder->pool, &decoder->stretches[k].others);
 	}
 }
 
-static bool lives_through(const struct lth_plan_decoder *decoder, const struct lth_plan_item *item, int32_t k)
+static bool lives_at_fullest(const struct lth_plan_item *item, const struct stretch *stretch)
 {
-	int32_t lower = k * decoder->width, upper = lower + decoder->width;
-	upper = upper < decoder->problem->sections ? upper : decoder->problem->sections;
-	return item->lower <= lower && item->upper >= upper;
+	return item->lower <= stretch->fullest && item->upper > stretch->fullest;
 }
 
 static void place(struct lth_plan_decoder *decoder, uint32_t index, int64_t offset)
@@ -121,9 +129,15 @@ static void place(struct lth_plan_decoder *decoder, uint32_t index, int64_t offs
 		return;
 	for (int32_t k = item->lower / decoder->width; k <= (item->upper - 1) / decoder->width; k++) {
 		struct stretch *stretch = &decoder->stretches[k];
-		struct lth_plan_list *list = lives_through(decoder, item, k) ? &stretch->through : &stretch->some;
+		struct lth_plan_list *list = lives_at_fullest(item, stretch) ? &stretch->column : &stretch->others;
 		lth_plan_list_insert(&decoder->pool, list, index, item, offset);
 	}
+}
+
+/* All of a column lives with an item that lives at its step too. */
+static void ask(struct asked *asked, const struct lth_plan_list *list, bool as_column)
+{
+	asked->cursors[asked->count++] = (struct lth_plan_cursor){.list = list, .is_column = as_column};
 }
 
 static struct asked whom_to_ask(const struct lth_plan_decoder *decoder, const struct lth_plan_item *item)
@@ -133,22 +147,23 @@ static struct asked whom_to_ask(const struct lth_plan_decoder *decoder, const st
 		int32_t first = item->lower / decoder->width, last = (item->upper - 1) / decoder->width;
 		if (last - first < FEW_STRETCHES) {
 			for (int32_t k = first; k <= last; k++) {
-				asked.cursors[asked.count++].list = &decoder->stretches[k].through;
-				asked.cursors[asked.count++].list = &decoder->stretches[k].some;
+				const struct stretch *stretch = &decoder->stretches[k];
+				ask(&asked, &stretch->column, lives_at_fullest(item, stretch));
+				ask(&asked, &stretch->others, false);
 			}
 			return asked;
 		}
-		first += !lives_through(decoder, item, first);
-		last -= !lives_through(decoder, item, last);
+		first += !lives_at_fullest(item, &decoder->stretches[first]);
+		last -= !lives_at_fullest(item, &decoder->stretches[last]);
 		int32_t fullest = first;
 		for (int32_t k = first; k <= last; k++)
-			if (decoder->stretches[k].through.filled > decoder->stretches[fullest].through.filled)
+			if (decoder->stretches[k].column.filled > decoder->stretches[fullest].column.filled)
 				fullest = k;
-		asked.cursors[asked.count++].list = &decoder->stretches[fullest].through;
-		asked.cursors[asked.count++].list = &decoder->stretches[first].through;
-		asked.cursors[asked.count++].list = &decoder->stretches[last].through;
+		ask(&asked, &decoder->stretches[fullest].column, true);
+		ask(&asked, &decoder->stretches[first].column, true);
+		ask(&asked, &decoder->stretches[last].column, true);
 	}
-	asked.cursors[asked.count++].list = &decoder->all;
+	ask(&asked, &decoder->all, false);
 	return asked;
 }
 

@@ -29,10 +29,15 @@ struct lth_plan_problem {
 	bool free_form;      /* no alignment above the unit and no fixed item */
 };
 
-/* problem.c */
+/* problem.c. `names` as in the options. */
 LTH_MUST_CHECK enum lth_code lth_plan_problem_build(struct lth_arena *arena, const struct lth_buffer *buffers,
-						    size_t count, struct lth_plan_problem *out_problem,
-						    struct lth_diag *diag);
+						    size_t count, const char *const *names,
+						    struct lth_plan_problem *out_problem, struct lth_diag *diag);
+/* "buffer 'a'", or "buffer 3" without names. */
+struct lth_plan_buffer_text {
+	char text[96];
+};
+struct lth_plan_buffer_text lth_plan_buffer_text(const char *const *names, size_t index);
 
 static inline int64_t lth_plan_align(int64_t offset, int64_t alignment)
 {

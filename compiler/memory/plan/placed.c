@@ -157,11 +157,33 @@ static int64_t pass_by(struct lth_plan_cursor *cursor, const struct lth_plan_ite
 		const struct lth_plan_slot *slot = &list->slots[cursor->slot];
 		if (slot->max_top <= floor)
 			continue;
-		if (list->is_column && slot->max_gap < item->size)
+		if (cursor->is_column && slot->max_gap < item->size)
 			floor = lth_plan_align(slot->max_top, item->alignment);
-		else if (list->is_column || (slot->max_upper > item->lower && slot->min_lower < item->upper))
+		else if (cursor->is_column || (slot->max_upper > item->lower && slot->min_lower < item->upper))
 			break;
 	}
+	return floor;
+}
+
+/* From entry `*entry` of a chunk on, to the first in front of which the item fits at or above the floor; to `count` if
+ * there is none. Which entries live with the item is as good as random, so a branch on it would be guessed wrong every
+ * other time: the floor is raised without one where it needs no aligning. */
+static int64_t scan_chunk(const struct lth_plan_chunk *chunk, uint32_t count, const struct lth_plan_item *item,
+			  int64_t floor, uint32_t *entry)
+{
+	int64_t size = item->size, alignment = item->alignment;
+	int32_t lower = item->lower, upper = item->upper;
+	uint32_t e = *entry;
+	for (; e < count; e++) {
+		int64_t top = chunk->top[e];
+		bool blocks = (chunk->lower[e] < upper) & (chunk->upper[e] > lower) & (top > floor);
+		if (blocks & (chunk->offset[e] - floor >= size))
+			break;
+		floor = blocks ? top : floor;
+		if (alignment != 1 && blocks)
+			floor = lth_plan_align(floor, alignment);
+	}
+	*entry = e;
 	return floor;
 }
 
@@ -182,15 +204,10 @@ int64_t lth_plan_cursor_hole(struct lth_plan_cursor *cursor, const struct lth_pl
 			return floor;
 		}
 		cursor->work += slot->count - cursor->entry;
-		for (uint32_t e = cursor->entry; e < slot->count; e++) {
-			if (chunk->lower[e] >= item->upper || chunk->upper[e] <= item->lower || chunk->top[e] <= floor)
-				continue;
-			if (chunk->offset[e] - floor >= item->size) {
-				cursor->entry = e;
-				*ceiling = chunk->offset[e];
-				return floor;
-			}
-			floor = lth_plan_align(chunk->top[e], item->alignment);
+		floor = scan_chunk(chunk, slot->count, item, floor, &cursor->entry);
+		if (cursor->entry < slot->count) {
+			*ceiling = chunk->offset[cursor->entry];
+			return floor;
 		}
 		cursor->slot++;
 		cursor->entry = 0;

@@ -1,7 +1,7 @@
 /* Placed items in the order of their offsets, for the greedy decoder: lists cut into chunks with a summary each, so
- * that a scan skips what lies elsewhere in time or below its floor, and an insertion moves little. In a *column*
- * all items live at some step together, so their address ranges are disjoint; its chunks know their largest gap as
- * well. Thread rule: one thread a pool and its lists. */
+ * that a scan skips what lies elsewhere in time or below its floor, and an insertion moves little. In a *column* all
+ * items live at some step together, so their address ranges are disjoint, and an item that lives at that step too can
+ * pass by chunks whose largest gap it does not fit. Thread rule: one thread a pool and its lists. */
 #ifndef LTH_MEMORY_PLAN_PLACED_H
 #define LTH_MEMORY_PLAN_PLACED_H
 
@@ -27,7 +27,6 @@ struct lth_plan_slot {
 struct lth_plan_list {
 	struct lth_plan_slot *slots;
 	uint32_t count, capacity;
-	bool is_column;
 	int64_t filled; /* the sum of sizes */
 };
 
@@ -46,6 +45,7 @@ void lth_plan_list_insert(struct lth_plan_pool *pool, struct lth_plan_list *list
  * once. */
 struct lth_plan_cursor {
 	const struct lth_plan_list *list;
+	bool is_column; /* the item lives with all of the list, and these with each other */
 	uint32_t slot, entry;
 	int64_t work; /* slots and entries looked at */
 };

@@ -164,7 +164,7 @@ static enum lth_code prepare(struct run *run, struct lth_arena *arena, const str
 			     struct lth_diag *diag)
 {
 	uint32_t first = 0, second = 0;
-	enum lth_code code = lth_plan_problem_build(arena, buffers, count, &run->problem, diag);
+	enum lth_code code = lth_plan_problem_build(arena, buffers, count, run->options->names, &run->problem, diag);
 	if (code != LTH_OK)
 		return code;
 	code = check_capacity(run, diag);
@@ -175,8 +175,10 @@ static enum lth_code prepare(struct run *run, struct lth_arena *arena, const str
 		return no_memory(run, diag);
 	if (lth_plan_decoder_conflict(run->decoder, &first, &second))
 		return lth_diag_fail(diag, LTH_INVALID_REQUEST, "fixed offsets", "buffers that do not overlap", NULL,
-				     "buffer %u at %lld and buffer %u at %lld share a step and a byte", first,
-				     (long long)buffers[first].fixed_offset, second,
+				     "%s at %lld and %s at %lld share a step and a byte",
+				     lth_plan_buffer_text(run->options->names, first).text,
+				     (long long)buffers[first].fixed_offset,
+				     lth_plan_buffer_text(run->options->names, second).text,
 				     (long long)buffers[second].fixed_offset);
 	run->proved = run->problem.floor;
 	start_budget(run->options, &run->budget);

@@ -45,6 +45,7 @@ struct lth_plan_options {
 	int64_t effort;        /* exact: search nodes to spend; 0: LTH_PLAN_DEFAULT_EFFORT */
 	uint64_t seed;         /* exact: of the random choices */
 	int64_t time_limit_ms; /* exact: abort with the best plan so far, `cut_short`; 0: none */
+	const char *const *names; /* of the buffers, for messages; NULL: they are numbered */
 	/* Asked now and then; true abandons the plan with LTH_CANCELLED. May be NULL. */
 	bool (*cancelled)(void *context);
 	void *cancel_context;

@@ -296,7 +296,9 @@ static enum lth_code run_plan(const struct lth_plan_table *table, const struct l
 			      struct lth_plan_result *out_result, struct lth_diag *diag)
 {
 	struct lth_diag reason = {0};
-	enum lth_code code = lth_plan(table->buffers, table->count, options, out_result, &reason);
+	struct lth_plan_options named = *options;
+	named.names = (const char *const *)table->ids;
+	enum lth_code code = lth_plan(table->buffers, table->count, &named, out_result, &reason);
 	if (code == LTH_BUDGET_UNREACHABLE && strstr(reason.expected, "live bound"))
 		return name_the_peak(table, options->capacity, diag);
 	if (code != LTH_OK)

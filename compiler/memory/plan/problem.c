@@ -49,16 +49,25 @@ static int64_t field_value(const struct lth_buffer *buffer, const char *field)
 	}
 }
 
-static enum lth_code check_buffers(const struct lth_buffer *buffers, size_t count, struct lth_diag *diag)
+struct lth_plan_buffer_text lth_plan_buffer_text(const char *const *names, size_t index)
+{
+	struct lth_plan_buffer_text out;
+	if (names)
+		snprintf(out.text, sizeof(out.text), "buffer '%.64s'", names[index]);
+	else
+		snprintf(out.text, sizeof(out.text), "buffer %zu", index);
+	return out;
+}
+
+static enum lth_code check_buffers(const struct lth_buffer *buffers, size_t count, const char *const *names,
+				   struct lth_diag *diag)
 {
 	for (size_t i = 0; i < count; i++) {
 		const char *field = NULL, *fault = lth_plan_buffer_fault(&buffers[i], &field);
 		if (!fault)
 			continue;
-		char place[64];
-		snprintf(place, sizeof(place), "buffer %zu", i);
-		return lth_diag_fail(diag, LTH_INVALID_REQUEST, place, fault, NULL, "%s %lld", field,
-				     (long long)field_value(&buffers[i], field));
+		return lth_diag_fail(diag, LTH_INVALID_REQUEST, lth_plan_buffer_text(names, i).text, fault, NULL,
+				     "%s %lld", field, (long long)field_value(&buffers[i], field));
 	}
 	return LTH_OK;
 }
@@ -73,18 +82,16 @@ static int64_t common_divisor(int64_t a, int64_t b)
 	return a;
 }
 
-static enum lth_code overflow(size_t index, struct lth_diag *diag)
+static enum lth_code overflow(const char *const *names, size_t index, struct lth_diag *diag)
 {
-	char place[64];
-	snprintf(place, sizeof(place), "buffer %zu", index);
-	return lth_diag_fail(diag, LTH_INVALID_REQUEST, place, "sizes and alignments whose sum fits 62 bits", NULL,
+	return lth_diag_fail(diag, LTH_INVALID_REQUEST, lth_plan_buffer_text(names, index).text, "sizes and alignments whose sum fits 62 bits", NULL,
 			     "a sum of sizes that overflows");
 }
 
 /* Takes sizes and offsets over in bytes, rounded up to the granule, and proves that no planner's sum can overflow:
  * whatever the order, no item ends above the highest fixed end plus every size and alignment. */
-static enum lth_code take_sizes(const struct lth_buffer *buffers, struct lth_plan_problem *problem,
-				struct lth_diag *diag)
+static enum lth_code take_sizes(const struct lth_buffer *buffers, const char *const *names,
+				struct lth_plan_problem *problem, struct lth_diag *diag)
 {
 	int64_t granule = 0, highest = 0, sum = 0;
 	for (uint32_t i = 0; i < problem->count; i++)
@@ -96,18 +103,18 @@ static enum lth_code take_sizes(const struct lth_buffer *buffers, struct lth_pla
 		item->alignment = buffer->alignment;
 		item->fixed = buffer->fixed_offset;
 		if (!lth_add_i64(size, granule - 1, &end))
-			return overflow(i, diag);
+			return overflow(names, i, diag);
 		item->size = end / granule * granule;
 		if (!lth_add_i64(problem->naive, item->size, &problem->naive) ||
 		    !lth_add_i64(sum, item->size, &sum) || !lth_add_i64(sum, item->alignment, &sum))
-			return overflow(i, diag);
+			return overflow(names, i, diag);
 		if (item->fixed >= 0) {
 			if (!lth_add_i64(item->fixed, item->size, &end))
-				return overflow(i, diag);
+				return overflow(names, i, diag);
 			highest = end > highest ? end : highest;
 		}
 		if (!lth_add_i64(sum, highest, &end) || end > INT64_MAX / 2)
-			return overflow(i, diag);
+			return overflow(names, i, diag);
 	}
 	problem->fixed_top = highest;
 	return LTH_OK;
@@ -209,18 +216,19 @@ static void sum_loads(struct lth_plan_problem *problem)
 }
 
 enum lth_code lth_plan_problem_build(struct lth_arena *arena, const struct lth_buffer *buffers, size_t count,
-				     struct lth_plan_problem *out_problem, struct lth_diag *diag)
+				     const char *const *names, struct lth_plan_problem *out_problem,
+				     struct lth_diag *diag)
 {
 	if (count > LTH_PLAN_MAX_BUFFERS)
 		return lth_diag_fail(diag, LTH_TOO_LARGE, "buffers", "at most 16777216", NULL, "%zu buffers", count);
-	enum lth_code code = check_buffers(buffers, count, diag);
+	enum lth_code code = check_buffers(buffers, count, names, diag);
 	if (code != LTH_OK)
 		return code;
 	struct lth_plan_problem problem = {.arena = arena, .count = (uint32_t)count};
 	problem.items = lth_arena_array(arena, count, sizeof(*problem.items));
 	if (!problem.items)
 		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "memory planner", NULL, NULL, "%zu buffers", count);
-	code = take_sizes(buffers, &problem, diag);
+	code = take_sizes(buffers, names, &problem, diag);
 	if (code != LTH_OK)
 		return code;
 	scale(&problem);

@@ -68,7 +68,7 @@ static bool fit(struct repair *repair)
 	struct lth_plan_search *search = NULL;
 	struct lth_arena *arena = lth_arena_create(0);
 	bool fits = false;
-	if (arena && lth_plan_problem_build(arena, repair->buffers, repair->count, &part, &ignored) == LTH_OK)
+	if (arena && lth_plan_problem_build(arena, repair->buffers, repair->count, NULL, &part, &ignored) == LTH_OK)
 		search = lth_plan_search_create(&part, repair->seed);
 	if (search)
 		fits = lth_plan_search_run(search, repair->target / part.unit, NODES_A_STRETCH, repair->budget,
