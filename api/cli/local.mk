@@ -6,7 +6,6 @@ api_lathe_SOURCES = \
 	%D%/bisect.c \
 	%D%/compare.c \
 	%D%/compile.c \
-	%D%/element.c %D%/element.h \
 	%D%/executable.h \
 	%D%/help.c \
 	%D%/inspect.c \

@@ -1,6 +1,6 @@
 /* lathe show: tensors from files, for people. */
 #include "api/cli/cli.h"
-#include "api/cli/element.h"
+#include "runtime/tensor/element.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@ static void print_axis(const struct lth_host_tensor *t, uint32_t axis, int64_t a
 		       struct lth_buf *out)
 {
 	if (axis == t->rank) {
-		lth_cli_element_print(t, at, out);
+		lth_host_element_print(t, at, out);
 		return;
 	}
 	int64_t extent = t->dims[axis], inner = extent ? stride / extent : 0;
@@ -47,9 +47,9 @@ static void print_top(const struct lth_host_tensor *t, int64_t begin, int64_t en
 	int64_t best[TOP];
 	int found = 0;
 	for (int64_t i = begin; i < end; i++) {
-		double value = lth_cli_element(t, i);
+		double value = lth_host_element(t, i);
 		int place = found;
-		while (place > 0 && value > lth_cli_element(t, best[place - 1]))
+		while (place > 0 && value > lth_host_element(t, best[place - 1]))
 			place--;
 		if (place == TOP || value != value)
 			continue;
@@ -60,7 +60,7 @@ static void print_top(const struct lth_host_tensor *t, int64_t begin, int64_t en
 	}
 	for (int i = 0; i < found; i++) {
 		lth_buf_printf(out, "%s [%lld] ", i ? "," : "", (long long)(best[i] - begin));
-		lth_cli_element_print(t, best[i], out);
+		lth_host_element_print(t, best[i], out);
 	}
 	lth_buf_putc(out, '\n');
 }
@@ -81,7 +81,7 @@ static void print_range(const struct lth_host_tensor *t, int64_t count, struct l
 	double least = 0, most = 0, sum = 0;
 	int64_t numbers = 0;
 	for (int64_t i = 0; i < count; i++) {
-		double value = lth_cli_element(t, i);
+		double value = lth_host_element(t, i);
 		if (value != value)
 			continue;
 		least = numbers == 0 || value < least ? value : least;
@@ -116,30 +116,11 @@ static void print_text(const char *path, const struct lth_host_tensor *t, struct
 
 static void print_as_json(const char *path, const struct lth_host_tensor *t, struct lth_buf *out)
 {
-	int64_t count = 0;
-	bool plain = t->dtype != LTH_DTYPE_STRING && lth_dtype_class(t->dtype) != LTH_CLASS_COMPLEX;
-	if (!lth_host_count(t->rank, t->dims, &count))
-		return;
 	lth_buf_puts(out, "{\"file\":");
 	lth_buf_quote(out, path);
-	lth_buf_printf(out, ",\"dtype\":\"%s\",\"dims\":[", lth_dtype_text(t->dtype));
-	for (uint32_t axis = 0; axis < t->rank; axis++)
-		lth_buf_printf(out, "%s%lld", axis ? "," : "", (long long)t->dims[axis]);
-	lth_buf_puts(out, "],\"values\":[");
-	for (int64_t i = 0; i < count; i++) {
-		struct lth_buf element = {0};
-		double value = plain ? lth_cli_element(t, i) : 0;
-		lth_buf_puts(out, i ? "," : "");
-		lth_cli_element_print(t, i, &element);
-		if (plain && value - value == 0)
-			lth_buf_puts(out, lth_buf_text(&element));
-		else if (t->dtype == LTH_DTYPE_STRING)
-			lth_buf_quote(out, ((const struct lth_string *)t->data)[i].data);
-		else
-			lth_buf_quote(out, lth_buf_text(&element)); /* JSON has no NaN and no infinity */
-		lth_buf_free(&element);
-	}
-	lth_buf_puts(out, "]}\n");
+	lth_buf_putc(out, ',');
+	lth_host_json_members(t, out);
+	lth_buf_puts(out, "}\n");
 }
 
 enum lth_code lth_cli_show(struct lth_cli *cli)

@@ -1,6 +1,6 @@
 /* Comparing tensors by tolerance. See verify.h. */
 #include "api/cli/verify.h"
-#include "api/cli/element.h"
+#include "runtime/tensor/element.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -54,7 +54,7 @@ static struct limits limits_of(const struct lth_host_tensor *expected, int64_t c
 			limits.atol = tolerance->atol >= 0 ? tolerance->atol : limits.atol;
 		}
 	for (int64_t i = 0; tolerance->scaled && i < count; i++) {
-		double magnitude = fabs(lth_cli_element(expected, i));
+		double magnitude = fabs(lth_host_element(expected, i));
 		largest = magnitude > largest && magnitude <= 1.7e308 ? magnitude : largest;
 	}
 	limits.atol *= tolerance->scaled && lth_dtype_class(expected->dtype) == LTH_CLASS_FLOAT ? largest : 1;
@@ -95,7 +95,7 @@ static bool right(const struct lth_host_tensor *got, const struct lth_host_tenso
 	case LTH_DTYPE_U64:
 		return right_wide(got, expected, i, tolerance->step);
 	default:
-		return right_number(lth_cli_element(got, i), lth_cli_element(expected, i), limits, tolerance->kept);
+		return right_number(lth_host_element(got, i), lth_host_element(expected, i), limits, tolerance->kept);
 	}
 }
 
@@ -104,8 +104,8 @@ static void describe(const struct lth_host_tensor *got, const struct lth_host_te
 {
 	struct lth_buf left = {0}, right_text = {0};
 	bool is_complex = lth_dtype_class(got->dtype) == LTH_CLASS_COMPLEX;
-	lth_cli_element_print(got, is_complex ? first / 2 : first, &left);
-	lth_cli_element_print(expected, is_complex ? first / 2 : first, &right_text);
+	lth_host_element_print(got, is_complex ? first / 2 : first, &left);
+	lth_host_element_print(expected, is_complex ? first / 2 : first, &right_text);
 	snprintf(reason, size, "%lld of %lld values off; [%lld] is %.40s instead of %.40s", (long long)wrong,
 		 (long long)count, (long long)first, lth_buf_text(&left), lth_buf_text(&right_text));
 	lth_buf_free(&left);
@@ -129,7 +129,7 @@ static double *sorted_elements(const struct lth_host_tensor *tensor, int64_t cou
 {
 	double *list = calloc((size_t)count + 1, sizeof(*list));
 	for (int64_t i = 0; list && i < count; i++) {
-		list[i] = lth_cli_element(tensor, i);
+		list[i] = lth_host_element(tensor, i);
 		if (list[i] != list[i]) {
 			free(list);
 			return NULL;

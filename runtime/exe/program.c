@@ -1,6 +1,7 @@
 /* What the program around a model does: opens it, reads inputs, runs or measures, writes outputs. See exe.h and
  * options.def. */
 #include "runtime/exe/exe.h"
+#include "runtime/tensor/element.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -121,7 +122,31 @@ static void print_summary(const struct lth_exe *exe)
 	}
 }
 
-static enum lth_code run(struct lth_exe *exe, const struct lth_exe_options *options, struct lth_diag *diag)
+/* {"outputs":[{"name","dtype","dims","values"}]}; of what is no tensor, the text that people are shown. */
+static void print_json(const struct lth_exe *exe, struct lth_buf *out)
+{
+	lth_buf_puts(out, "{\"outputs\":[");
+	for (uint32_t i = 0; i < exe->description->num_outputs; i++) {
+		struct lth_buf text = {0};
+		lth_buf_puts(out, i ? ",{\"name\":" : "{\"name\":");
+		lth_buf_quote(out, exe->description->outputs[i].name);
+		lth_buf_putc(out, ',');
+		if (exe->description->output_types[i]) {
+			lth_value_print(exe->outputs[i].data, &text);
+			lth_buf_puts(out, "\"text\":");
+			lth_buf_quote(out, lth_buf_text(&text));
+		} else {
+			struct lth_host_tensor tensor = lth_tensor_to_host(&exe->outputs[i]);
+			lth_host_json_members(&tensor, out);
+		}
+		lth_buf_putc(out, '}');
+		lth_buf_free(&text);
+	}
+	lth_buf_puts(out, "]}\n");
+}
+
+static enum lth_code run(struct lth_exe *exe, const struct lth_exe_options *options, struct lth_buf *out,
+			 struct lth_diag *diag)
 {
 	const struct lathe_description *d = exe->description;
 	struct lathe_error error;
@@ -130,7 +155,9 @@ static enum lth_code run(struct lth_exe *exe, const struct lth_exe_options *opti
 	enum lth_code code = LTH_OK;
 	if (options->output)
 		code = write_outputs(exe, options, diag);
-	else
+	if (options->given[LTH_EXE_JSON])
+		print_json(exe, out);
+	else if (!options->output)
 		print_summary(exe);
 	for (uint32_t i = 0; i < d->num_outputs; i++)
 		exe->api->release(exe->context, &exe->outputs[i]);
@@ -149,7 +176,7 @@ static enum lth_code run_or_bench(struct lth_exe *exe, const struct lth_exe_opti
 		code = make_context(exe, options, diag);
 	if (code == LTH_OK)
 		code = options->given[LTH_EXE_BENCH] ? lth_exe_bench(exe, options, out, diag)
-						     : run(exe, options, diag);
+						     : run(exe, options, out, diag);
 	return code;
 }
 
@@ -187,13 +214,36 @@ static enum lth_code execute(struct lth_exe *exe, const struct lth_exe_options *
 						: run_or_bench(exe, options, out, diag);
 }
 
+/* One line for people, or with --json the same parts as an object on standard output. */
+static void print_problem(const char *program, const struct lth_exe_options *options, const struct lth_diag *diag)
+{
+	char line[4096];
+	struct lth_buf text = {0};
+	if (!options->given[LTH_EXE_JSON]) {
+		fprintf(stderr, "%s: %s\n", program, lth_diag_line(diag, line, sizeof(line)));
+		return;
+	}
+	const struct {
+		const char *key, *value;
+	} parts[] = {{"title", lth_code_text(diag->code)}, {"place", diag->place},   {"found", diag->found},
+		     {"expected", diag->expected},         {"advice", diag->advice}};
+	lth_buf_printf(&text, "{\"type\":\"about:lathe:%s\",\"exit\":%d", lth_code_slug(diag->code),
+		       lth_code_exit(diag->code));
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		lth_buf_printf(&text, ",\"%s\":", parts[i].key);
+		lth_buf_quote(&text, parts[i].value);
+	}
+	lth_buf_puts(&text, "}\n");
+	fputs(lth_buf_text(&text), stdout);
+	lth_buf_free(&text);
+}
+
 int lth_exe_main(int argc, char **argv, lathe_query_fn query)
 {
-	struct lth_exe_options options;
+	struct lth_exe_options options = {0};
 	struct lth_exe exe = {0};
 	struct lth_buf out = {0};
 	struct lth_diag diag = {0};
-	char line[4096];
 	const char *name = argc ? argv[0] : "model";
 	enum lth_code code = lth_exe_parse(argc, argv, &options, &diag);
 	if (code == LTH_OK)
@@ -203,7 +253,7 @@ int lth_exe_main(int argc, char **argv, lathe_query_fn query)
 	if (code == LTH_OK && (fwrite(lth_buf_text(&out), 1, out.size, stdout) != out.size || fflush(stdout) != 0))
 		code = lth_diag_fail(&diag, LTH_IO_ERROR, "standard output", NULL, NULL, "%s", strerror(errno));
 	if (code != LTH_OK)
-		fprintf(stderr, "%s: %s\n", name, lth_diag_line(&diag, line, sizeof(line)));
+		print_problem(name, &options, &diag);
 	lth_buf_free(&out);
 	lth_exe_close(&exe);
 	return lth_code_exit(code);

@@ -1,6 +1,7 @@
 # libtensor: tensors of callers and their files; stands on libbase and on dtype.c in libprogram.
 noinst_LIBRARIES += %D%/libtensor.a
 runtime_tensor_sources = \
+	%D%/element.c %D%/element.h \
 	%D%/host.c %D%/host.h \
 	%D%/npy.c \
 	%D%/pb.c \

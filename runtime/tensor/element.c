@@ -1,5 +1,5 @@
 /* Elements as numbers. See element.h. */
-#include "api/cli/element.h"
+#include "runtime/tensor/element.h"
 
 #include <math.h>
 #include <string.h>
@@ -46,7 +46,7 @@ static double sub_byte(enum lth_dtype dtype, const uint8_t *bytes, int64_t index
 	return value;
 }
 
-double lth_cli_element(const struct lth_host_tensor *tensor, int64_t index)
+double lth_host_element(const struct lth_host_tensor *tensor, int64_t index)
 {
 	const void *data = tensor->data;
 	uint32_t word;
@@ -89,7 +89,7 @@ double lth_cli_element(const struct lth_host_tensor *tensor, int64_t index)
 	}
 }
 
-void lth_cli_element_print(const struct lth_host_tensor *tensor, int64_t index, struct lth_buf *out)
+void lth_host_element_print(const struct lth_host_tensor *tensor, int64_t index, struct lth_buf *out)
 {
 	switch (tensor->dtype) {
 	case LTH_DTYPE_STRING: {
@@ -98,7 +98,7 @@ void lth_cli_element_print(const struct lth_host_tensor *tensor, int64_t index, 
 		return;
 	}
 	case LTH_DTYPE_BOOL:
-		lth_buf_puts(out, lth_cli_element(tensor, index) != 0 ? "true" : "false");
+		lth_buf_puts(out, lth_host_element(tensor, index) != 0 ? "true" : "false");
 		return;
 	case LTH_DTYPE_I64:
 		lth_buf_printf(out, "%lld", (long long)((const int64_t *)tensor->data)[index]);
@@ -108,10 +108,42 @@ void lth_cli_element_print(const struct lth_host_tensor *tensor, int64_t index, 
 		return;
 	case LTH_DTYPE_C64:
 	case LTH_DTYPE_C128:
-		lth_buf_printf(out, "%.7g%+.7gi", lth_cli_element(tensor, 2 * index),
-			       lth_cli_element(tensor, 2 * index + 1));
+		lth_buf_printf(out, "%.7g%+.7gi", lth_host_element(tensor, 2 * index),
+			       lth_host_element(tensor, 2 * index + 1));
 		return;
 	default:
-		lth_buf_printf(out, tensor->dtype == LTH_DTYPE_F64 ? "%.15g" : "%.7g", lth_cli_element(tensor, index));
+		lth_buf_printf(out, tensor->dtype == LTH_DTYPE_F64 ? "%.15g" : "%.7g", lth_host_element(tensor, index));
 	}
+}
+
+/* One value of the list. */
+static void put_value(const struct lth_host_tensor *tensor, int64_t index, struct lth_buf *out)
+{
+	struct lth_buf element = {0};
+	bool plain = tensor->dtype != LTH_DTYPE_STRING && lth_dtype_class(tensor->dtype) != LTH_CLASS_COMPLEX;
+	double value = plain ? lth_host_element(tensor, index) : 0;
+	lth_host_element_print(tensor, index, &element);
+	if (plain && value - value == 0)
+		lth_buf_puts(out, lth_buf_text(&element));
+	else if (tensor->dtype == LTH_DTYPE_STRING)
+		lth_buf_quote(out, ((const struct lth_string *)tensor->data)[index].data);
+	else
+		lth_buf_quote(out, lth_buf_text(&element));
+	lth_buf_free(&element);
+}
+
+void lth_host_json_members(const struct lth_host_tensor *tensor, struct lth_buf *out)
+{
+	int64_t count = 0;
+	lth_buf_printf(out, "\"dtype\":\"%s\",\"dims\":[", lth_dtype_text(tensor->dtype));
+	for (uint32_t axis = 0; axis < tensor->rank; axis++)
+		lth_buf_printf(out, "%s%lld", axis ? "," : "", (long long)tensor->dims[axis]);
+	lth_buf_puts(out, "],\"values\":[");
+	if (!lth_host_count(tensor->rank, tensor->dims, &count))
+		count = 0;
+	for (int64_t i = 0; i < count; i++) {
+		lth_buf_puts(out, i ? "," : "");
+		put_value(tensor, i, out);
+	}
+	lth_buf_putc(out, ']');
 }
