@@ -21,6 +21,7 @@ enum lth_cli_option {
 enum lth_cli_kind {
 	LTH_CLI_KIND_SWITCH,
 	LTH_CLI_KIND_TEXT,
+	LTH_CLI_KIND_LIST,
 	LTH_CLI_KIND_COUNT,
 	LTH_CLI_KIND_NUMBER,
 	LTH_CLI_KIND_BYTES

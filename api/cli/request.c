@@ -111,13 +111,23 @@ void lth_cli_query_add(struct lth_buf *query, const char *name, const char *valu
 	escape(query, value);
 }
 
+/* Whether the same option is given again behind this place, and is one of a single value. */
+static bool is_superseded(const struct lth_cli *cli, size_t place)
+{
+	enum lth_cli_option option = cli->given[place].option;
+	bool again = false;
+	for (size_t i = place + 1; i < cli->num_given; i++)
+		again |= cli->given[i].option == option;
+	return again && lth_cli_options_table[option].kind != LTH_CLI_KIND_LIST;
+}
+
 enum lth_code lth_cli_query(struct lth_cli *cli, struct lth_buf *out)
 {
 	for (size_t i = 0; i < cli->num_given; i++) {
 		const struct lth_cli_option_row *row = &lth_cli_options_table[cli->given[i].option];
 		const char *text = cli->given[i].text;
 		char number[32], name[128];
-		if (!row->query || !text)
+		if (!row->query || !text || is_superseded(cli, i))
 			continue;
 		if (row->kind == LTH_CLI_KIND_BYTES) {
 			snprintf(number, sizeof(number), "%lld",

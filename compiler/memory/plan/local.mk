@@ -19,4 +19,4 @@ noinst_LIBRARIES += %D%/libplan.a %D%/libplanjson.a
 	%D%/table.c
 %C%_libplanjson_a_SOURCES = %D%/plan_json.c %D%/plan_json.h
 %C%_libplanjson_a_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-EXTRA_DIST += docs/PLANNER.md
+dist_doc_DATA += docs/PLANNER.md
