@@ -120,6 +120,8 @@ void lth_loop_if(struct lth_loop_fn *fn, lth_lv condition);
 void lth_loop_else(struct lth_loop_fn *fn, const lth_lv *yields, uint32_t count);
 /* Without an else before it the count must be 0. */
 void lth_loop_end_if(struct lth_loop_fn *fn, const lth_lv *yields, uint32_t count, lth_lv *out_results);
+/* The kernel will return an error where the condition holds in any lane; it goes on to its end all the same, so what
+ * follows must be safe on any value. */
 void lth_loop_fail(struct lth_loop_fn *fn, lth_lv condition, enum lth_kernel_error error);
 
 static inline const struct lth_loop_instr *lth_loop_get(const struct lth_loop_fn *fn, lth_lv value)

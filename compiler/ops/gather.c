@@ -192,10 +192,16 @@ static lth_sx tensor_scatter_element(struct lth_lower *lower, const struct lth_n
 	uint32_t axis = (uint32_t)(given < 0 ? given + rank : given);
 	lth_sx at[LTH_MAX_RANK], place = index[axis], length = lth_extent(lower, node->inputs[1], (int32_t)axis);
 	memcpy(at, index, rank * sizeof(*at));
-	if (lth_node_input(node, 2) != LTH_NONE)
-		place = lth_sub(pool, place, lth_read(lower, node->inputs[2], index));
-	if (lth_op_string_is(node, "mode", "circular"))
-		place = lth_modulo(pool, place, lth_extent(lower, node->inputs[0], (int32_t)axis));
+	lth_sx room = lth_extent(lower, node->inputs[0], (int32_t)axis);
+	bool circular = lth_op_string_is(node, "mode", "circular");
+	if (lth_node_input(node, 2) != LTH_NONE) {
+		lth_sx first = lth_read(lower, node->inputs[2], index);
+		/* where all of it fits */
+		lth_sx places = lth_add(pool, lth_sub(pool, room, length), lth_sx_int(pool, 1));
+		place = lth_sub(pool, place, lth_sx_check(pool, first, circular ? room : places));
+	}
+	if (circular)
+		place = lth_modulo(pool, place, room);
 	at[axis] = lth_safe_index(pool, place, length);
 	lth_sx updated = lth_in_range(pool, place, lth_sx_int(pool, 0), length);
 	lth_sx fresh = lth_read(lower, node->inputs[1], at);

@@ -110,13 +110,15 @@ static enum lth_code infer_range(struct lth_infer *infer)
 		if (code)
 			return code;
 	}
-	int64_t step;
-	if (!real && lth_dim_is_const(infer->dims, ints[2][0], &step) && step == 0)
-		return lth_infer_reject(infer, "a delta other than 0", "delta 0");
+	enum lth_code code = LTH_OK;
+	if (!real)
+		code = lth_infer_require_nonzero(infer, ints[2][0], "a delta other than 0");
+	if (code)
+		return code;
 	length = real ? real_length(infer) : whole_length(infer->dims, ints[0][0], ints[1][0], ints[2][0]);
 	if (real && length == LTH_DIM_NONE)
 		return lth_build_expand(infer, expand_float_range);
-	enum lth_code code = lth_infer_output(infer, 0, LTH_NUM_DTYPES, 1, &length);
+	code = lth_infer_output(infer, 0, LTH_NUM_DTYPES, 1, &length);
 	if (code || real || !lth_infer_wants_contents(infer, 0, &count))
 		return code;
 	for (uint32_t i = 0; i < count; i++)

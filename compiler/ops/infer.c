@@ -218,6 +218,15 @@ enum lth_code lth_infer_require(struct lth_infer *infer, enum lth_relation relat
 	return LTH_OK;
 }
 
+/* The square of its sign, so that nothing overflows, is at least 1. */
+enum lth_code lth_infer_require_nonzero(struct lth_infer *infer, lth_dim dim, const char *rule)
+{
+	struct lth_dims *dims = infer->dims;
+	lth_dim one = lth_dim_const(dims, 1), minus = lth_dim_const(dims, -1);
+	lth_dim sign = lth_dim_max(dims, minus, lth_dim_min(dims, one, dim));
+	return lth_infer_require(infer, LTH_REL_LE, one, lth_dim_mul(dims, sign, sign), rule);
+}
+
 enum lth_code lth_infer_unify(struct lth_infer *infer, lth_dim a, lth_dim b, const char *rule, lth_dim *out)
 {
 	enum lth_code code = lth_infer_require(infer, LTH_REL_EQ, a, b, rule);

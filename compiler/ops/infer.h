@@ -77,6 +77,8 @@ LTH_MUST_CHECK enum lth_code lth_infer_axis(struct lth_infer *infer, int64_t axi
 /* The relation must hold: decided now, or a guard. */
 LTH_MUST_CHECK enum lth_code lth_infer_require(struct lth_infer *infer, enum lth_relation relation, lth_dim a,
 					       lth_dim b, const char *rule);
+/* A number must not be 0. */
+LTH_MUST_CHECK enum lth_code lth_infer_require_nonzero(struct lth_infer *infer, lth_dim dim, const char *rule);
 /* Equal dimensions; *out is the simpler of both. */
 LTH_MUST_CHECK enum lth_code lth_infer_unify(struct lth_infer *infer, lth_dim a, lth_dim b, const char *rule,
 					     lth_dim *out);

@@ -15,6 +15,16 @@ struct slice {
 /* Beyond this, a constant bound means "to the end", whatever the size. */
 static const int64_t far = INT64_C(1) << 40;
 
+/* What may be beyond it, limited: no sum overflows, and one is as far as another. */
+static lth_dim within_far(struct lth_dims *dims, lth_dim dim)
+{
+	int64_t min, max;
+	lth_dim_range(dims, dim, &min, &max);
+	if (min >= -far && max <= far)
+		return dim;
+	return lth_dim_max(dims, lth_dim_const(dims, -far), lth_dim_min(dims, lth_dim_const(dims, far), dim));
+}
+
 /* A start or end as ONNX means it: negative ones count from the end, then it is limited to [low, high]. */
 static lth_dim slice_bound(struct lth_dims *dims, lth_dim bound, lth_dim size, lth_dim low, lth_dim high)
 {
@@ -49,7 +59,8 @@ static struct slice slice_towards(struct lth_dims *dims, lth_dim size, lth_dim s
 
 static struct slice slice_axis(struct lth_dims *dims, lth_dim size, lth_dim start, lth_dim end, lth_dim step)
 {
-	lth_dim zero = lth_dim_const(dims, 0), one = lth_dim_const(dims, 1), back = lth_dim_sub(dims, zero, step);
+	lth_dim zero = lth_dim_const(dims, 0), one = lth_dim_const(dims, 1);
+	lth_dim back = lth_dim_sub(dims, zero, step);
 	int64_t min, max;
 	lth_dim_range(dims, step, &min, &max);
 	if (min > 0)
@@ -75,7 +86,7 @@ static lth_dim entry_for(struct lth_graph *graph, const lth_dim *list, uint32_t 
 			 uint32_t i, uint32_t rank, lth_dim otherwise)
 {
 	struct lth_dims *dims = graph->dims;
-	lth_dim result = otherwise, least = lth_dim_const(dims, -far), most = lth_dim_const(dims, far);
+	lth_dim result = otherwise;
 	if (!axes)
 		return i < count ? list[i] : otherwise;
 	for (uint32_t k = 0; k < count; k++) { /* at most one of them is */
@@ -84,7 +95,7 @@ static lth_dim entry_for(struct lth_graph *graph, const lth_dim *list, uint32_t 
 			result = lth_dim_choose(dims, here, list[k], result);
 			continue;
 		}
-		lth_dim entry = lth_dim_max(dims, least, lth_dim_min(dims, most, list[k])); /* no sum overflows */
+		lth_dim entry = within_far(dims, list[k]);
 		result = lth_dim_add(dims, result, lth_dim_mul(dims, here, lth_dim_sub(dims, entry, otherwise)));
 	}
 	return result;
@@ -97,11 +108,14 @@ static void slice_axes(struct lth_graph *graph, const struct lth_node *node, str
 	const struct lth_contents *starts = contents_of(graph, node, 1), *ends = contents_of(graph, node, 2);
 	const struct lth_contents *axes = contents_of(graph, node, 3), *steps = contents_of(graph, node, 4);
 	lth_dim zero = lth_dim_const(graph->dims, 0), one = lth_dim_const(graph->dims, 1);
+	lth_dim limited[LTH_MAX_CONTENTS]; /* steps, whose magnitude is taken */
 	uint32_t rank = type->rank, count = starts->count;
+	for (uint32_t k = 0; steps && k < count; k++)
+		limited[k] = within_far(graph->dims, steps->dims[k]);
 	for (uint32_t i = 0; i < rank; i++) {
 		lth_dim start = entry_for(graph, starts->dims, count, axes, i, rank, zero);
 		lth_dim end = entry_for(graph, ends->dims, count, axes, i, rank, type->dims[i]);
-		lth_dim step = steps ? entry_for(graph, steps->dims, count, axes, i, rank, one) : one;
+		lth_dim step = steps ? entry_for(graph, limited, count, axes, i, rank, one) : one;
 		bool whole = start == zero && end == type->dims[i] && step == one;
 		out[i] = whole ? (struct slice){zero, end, one}
 			       : slice_axis(graph->dims, type->dims[i], start, end, step);
@@ -112,7 +126,6 @@ static enum lth_code check_slice(struct lth_infer *infer, uint32_t rank)
 {
 	const lth_dim *starts, *ends, *steps, *ignored;
 	uint32_t count, other;
-	int64_t step;
 	struct lth_axes axes;
 	enum lth_code code = lth_infer_need_ints(infer, 1, INT64_MIN, &starts, &count);
 	if (!code)
@@ -134,8 +147,7 @@ static enum lth_code check_slice(struct lth_infer *infer, uint32_t rank)
 	if (!code && other != count)
 		return lth_infer_reject(infer, "as many steps as starts", "%u starts and %u steps", count, other);
 	for (uint32_t k = 0; !code && k < count; k++)
-		if (lth_dim_is_const(infer->dims, steps[k], &step) && (step == 0 || step == INT64_MIN))
-			code = lth_infer_reject(infer, "a step other than 0", "step %lld", (long long)step);
+		code = lth_infer_require_nonzero(infer, steps[k], "a step other than 0");
 	return code;
 }
 

@@ -270,6 +270,13 @@ static enum lth_code copy_out(struct lathe_context *c, uint32_t number, const st
 	return LTH_OK;
 }
 
+static enum lth_code output_too_large(const struct lth_port *port, struct lth_diag *diag)
+{
+	char place[300];
+	snprintf(place, sizeof(place), "output '%.250s'", port->name ? port->name : "");
+	return lth_diag_fail(diag, LTH_RUNTIME_ERROR, place, "as many bytes as an int64 can count", NULL, "more");
+}
+
 /* Gives one output that is a tensor its dims and its data. */
 static enum lth_code deliver_tensor(struct lathe_context *c, uint32_t number, struct lathe_tensor *output,
 			     struct lth_diag *diag)
@@ -281,7 +288,7 @@ static enum lth_code deliver_tensor(struct lathe_context *c, uint32_t number, st
 	if (code != LTH_OK)
 		return code;
 	if (!lth_dtype_bytes(view.dtype, lth_tensor_count(view.rank, view.dims), &bytes))
-		return lth_diag_fail(diag, LTH_RUNTIME_ERROR, port->name, NULL, NULL, "an output whose bytes overflow");
+		return output_too_large(port, diag);
 	output->dtype = lth_dtype_onnx(view.dtype);
 	output->rank = view.rank;
 	for (uint32_t axis = 0; axis < view.rank; axis++)

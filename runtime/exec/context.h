@@ -79,7 +79,7 @@ LTH_MUST_CHECK enum lth_code lth_tensor_view(struct lathe_context *context, uint
 LTH_MUST_CHECK enum lth_code lth_bind_symbol(struct lathe_context *context, uint32_t symbol, int64_t value,
 					     const char *place, struct lth_diag *diag);
 /* Evaluates one expression afresh, with all that it stands on. interp_symbols.c */
-LTH_MUST_CHECK enum lth_code lth_evaluate_afresh(struct lathe_context *context, uint32_t expr, int64_t *out_value,
+LTH_MUST_CHECK enum lth_code lth_evaluate_afresh(struct lathe_context *context, uint32_t expr, const char *place, int64_t *out_value,
 						 struct lth_diag *diag);
 
 #endif

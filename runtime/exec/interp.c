@@ -3,6 +3,7 @@
  *
  * A storage's bytes are bases[storage]. Planned ones point into the arena from the start; all others get their base
  * when an ALLOC takes a block from the pool. */
+#include "runtime/base/checked.h"
 #include "runtime/base/io.h"
 #include "runtime/exec/context.h"
 #include "runtime/kernels/copy.h"
@@ -44,6 +45,19 @@ enum lth_code lth_tensor_pointer(struct lathe_context *c, uint32_t tensor, void 
 	return LTH_OK;
 }
 
+/* A view repeats elements by strides of 0: its extents may be beyond what any memory bounds. */
+static bool countable(uint32_t rank, const int64_t *dims)
+{
+	int64_t count = 1;
+	bool fits = true;
+	for (uint32_t axis = 0; axis < rank; axis++) {
+		if (dims[axis] == 0)
+			return true;
+		fits = fits && lth_mul_i64(count, dims[axis], &count);
+	}
+	return fits;
+}
+
 enum lth_code lth_tensor_view(struct lathe_context *c, uint32_t tensor, int64_t *dims,
 			      struct lth_builtin_tensor *out_view, struct lth_diag *diag)
 {
@@ -55,6 +69,12 @@ enum lth_code lth_tensor_view(struct lathe_context *c, uint32_t tensor, int64_t 
 	for (uint32_t axis = 0; axis < t->rank; axis++) {
 		dims[axis] = c->signature->values[t->dims[axis]];
 		dims[LTH_MAX_RANK + axis] = c->signature->values[t->strides[axis]];
+	}
+	if (!countable(t->rank, dims)) {
+		char place[300];
+		snprintf(place, sizeof(place), "tensor '%.250s'", t->name ? t->name : "");
+		return lth_diag_fail(diag, LTH_RUNTIME_ERROR, place, "as many elements as an int64 can count", NULL,
+				     "more");
 	}
 	*out_view = (struct lth_builtin_tensor){
 		.data = data, .dtype = t->dtype, .rank = t->rank, .dims = dims, .strides = dims + LTH_MAX_RANK,
@@ -117,6 +137,22 @@ static int64_t set_scratch(struct lathe_context *c, const struct lth_instr *inst
 	return size < task->scratch_step ? 1 : size / task->scratch_step;
 }
 
+/* Whether a call has nothing to write: some extent of every result is 0, however long its other loops are. */
+static bool writes_nothing(const struct lathe_context *c, const struct lth_instr *instr)
+{
+	for (uint32_t i = 0; i < instr->num_outputs; i++) {
+		if (instr->tensors[i] == LTH_NONE)
+			continue;
+		const struct lth_tensor *t = &c->x->program->tensors[instr->tensors[i]];
+		bool empty = false;
+		for (uint32_t axis = 0; axis < t->rank; axis++)
+			empty |= c->signature->values[t->dims[axis]] == 0;
+		if (!empty)
+			return false;
+	}
+	return true;
+}
+
 static enum lth_code step_call(struct lathe_context *c, uint32_t at, struct lth_diag *diag)
 {
 	const struct lth_instr *instr = &c->x->program->instrs[at];
@@ -138,7 +174,8 @@ static enum lth_code step_call(struct lathe_context *c, uint32_t at, struct lth_
 	if (threads == 0)
 		return lth_diag_fail(diag, LTH_RUNTIME_ERROR, place_of(c, at, place), NULL,
 				     "report it: the compiler's bound was too small", "scratch that is too small");
-	if (range <= 0)
+	enum { MANY_UNITS = 1 << 24 }; /* more than this, of nothing, would take time */
+	if (range <= 0 || (range > MANY_UNITS && writes_nothing(c, instr)))
 		return LTH_OK;
 	int error;
 	if (c->threads && threads > 1)
@@ -198,14 +235,14 @@ static enum lth_code step_alloc(struct lathe_context *c, uint32_t at, struct lth
 	uint32_t id = program->instrs[at].storage;
 	const struct lth_storage *s = &program->storages[id];
 	int64_t bytes = c->signature->values[s->size];
+	char place[300];
 	if (!program->fused_sizes) {
-		enum lth_code code = lth_evaluate_afresh(c, s->size, &bytes, diag);
+		enum lth_code code = lth_evaluate_afresh(c, s->size, place_of(c, at, place), &bytes, diag);
 		if (code != LTH_OK)
 			return code;
 	}
 	if (c->x->planned[id])
 		return LTH_OK;
-	char place[300];
 	if (bytes < 0)
 		return lth_diag_fail(diag, LTH_RUNTIME_ERROR, place_of(c, at, place), "a size of 0 or more", NULL,
 				     "%lld bytes", (long long)bytes);

@@ -1,20 +1,9 @@
 /* Symbols whose value comes from the data: binding them, and evaluating what depends on them. */
 #include "runtime/exec/context.h"
 
-#include <stdio.h>
-
-static enum lth_code failed_expr(const struct lth_program *program, uint32_t id, int64_t a, int64_t b,
-				 struct lth_diag *diag)
-{
-	char place[64];
-	snprintf(place, sizeof(place), "shape expression %u", id);
-	return lth_diag_fail(diag, LTH_RUNTIME_ERROR, place, "an int64 result", NULL, "%lld %s %lld", (long long)a,
-			     lth_expr_text(program->exprs[id].op), (long long)b);
-}
-
-/* Evaluates one expression whose operands have values. */
+/* Evaluates one expression whose operands have values; `place` says for whom. */
 static enum lth_code evaluate(const struct lth_program *program, const int64_t *symbols, int64_t *values, uint32_t id,
-			      struct lth_diag *diag)
+			      const char *place, struct lth_diag *diag)
 {
 	const struct lth_expr *e = &program->exprs[id];
 	unsigned operands = lth_expr_operands(e->op);
@@ -23,7 +12,7 @@ static enum lth_code evaluate(const struct lth_program *program, const int64_t *
 		return LTH_OK;
 	}
 	int64_t a = values[e->a], b = operands == 2 ? values[e->b] : 0;
-	return lth_expr_apply(e->op, a, b, &values[id]) ? LTH_OK : failed_expr(program, id, a, b, diag);
+	return lth_expr_apply(e->op, a, b, &values[id]) ? LTH_OK : lth_expr_failed(program, id, a, b, place, diag);
 }
 
 /* Tensors in the pool are checked at each use instead: their storage may not have its size yet. */
@@ -61,7 +50,7 @@ enum lth_code lth_bind_symbol(struct lathe_context *c, uint32_t symbol, int64_t 
 		unsigned operands = lth_expr_operands(e->op);
 		if ((operands >= 1 && !c->defined[e->a]) || (operands == 2 && !c->defined[e->b]))
 			continue; /* another symbol is to come */
-		code = evaluate(x->program, c->signature->symbols, c->signature->values, id, diag);
+		code = evaluate(x->program, c->signature->symbols, c->signature->values, id, place, diag);
 		if (code != LTH_OK)
 			return code;
 		c->defined[id] = true;
@@ -69,7 +58,8 @@ enum lth_code lth_bind_symbol(struct lathe_context *c, uint32_t symbol, int64_t 
 	return check_tensors(c, symbol, diag);
 }
 
-enum lth_code lth_evaluate_afresh(struct lathe_context *c, uint32_t expr, int64_t *out_value, struct lth_diag *diag)
+enum lth_code lth_evaluate_afresh(struct lathe_context *c, uint32_t expr, const char *place, int64_t *out_value,
+				  struct lth_diag *diag)
 {
 	/* Depth first: an expression leaves the stack when its operands are done. The stack holds each at most once
 	 * with its operands above it, so num_exprs * 2 entries suffice. */
@@ -92,7 +82,7 @@ enum lth_code lth_evaluate_afresh(struct lathe_context *c, uint32_t expr, int64_
 		height--;
 		if (c->fresh[id])
 			continue;
-		enum lth_code code = evaluate(program, c->signature->symbols, c->signature->values, id, diag);
+		enum lth_code code = evaluate(program, c->signature->symbols, c->signature->values, id, place, diag);
 		if (code != LTH_OK)
 			return code;
 		c->fresh[id] = true;

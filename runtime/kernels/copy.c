@@ -38,6 +38,9 @@ int64_t lth_tensor_count(uint32_t rank, const int64_t *dims)
 {
 	int64_t count = 1;
 	for (uint32_t axis = 0; axis < rank; axis++)
+		if (dims[axis] == 0)
+			return 0; /* whatever the others are */
+	for (uint32_t axis = 0; axis < rank; axis++)
 		count *= dims[axis];
 	return count;
 }

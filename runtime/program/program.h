@@ -213,6 +213,10 @@ bool lth_expr_apply(enum lth_expr_op op, int64_t a, int64_t b, int64_t *out_valu
 /* 0 divides 0 only. */
 bool lth_relation_holds(enum lth_relation relation, int64_t a, int64_t b);
 
+/* The error of one that cannot be applied: of `place`, or of the expression by its number where that is NULL. */
+enum lth_code lth_expr_failed(const struct lth_program *program, uint32_t id, int64_t a, int64_t b, const char *place,
+			      struct lth_diag *diag);
+
 /* Evaluates all expressions for given symbol values into `out_values` (num_exprs; reals as bits of a double). A symbol
  * whose entry in `known` is false, and what depends on it, is skipped: out_defined[i] says which were evaluated. NULL
  * for `known` and `out_defined` means all. LTH_RUNTIME_ERROR on overflow or division by zero. program_eval.c */

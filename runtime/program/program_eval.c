@@ -131,12 +131,13 @@ bool lth_relation_holds(enum lth_relation relation, int64_t a, int64_t b)
 	}
 }
 
-static enum lth_code eval_error(const struct lth_program *program, uint32_t id, int64_t a, int64_t b,
-				struct lth_diag *diag)
+enum lth_code lth_expr_failed(const struct lth_program *program, uint32_t id, int64_t a, int64_t b, const char *place,
+			      struct lth_diag *diag)
 {
 	enum lth_expr_op op = program->exprs[id].op;
-	char place[64];
-	snprintf(place, sizeof(place), "shape expression %u", id);
+	char number[64];
+	snprintf(number, sizeof(number), "shape expression %u", id);
+	place = place ? place : number;
 	if (op == LTH_EXPR_TOINT)
 		return lth_diag_fail(diag, LTH_RUNTIME_ERROR, place, "a real that an int64 can hold", NULL, "%g",
 				     to_real(a));
@@ -162,7 +163,7 @@ enum lth_code lth_program_eval(const struct lth_program *program, const int64_t 
 			defined = !out_defined || (out_defined[e->a] && (operands == 1 || out_defined[e->b]));
 			out_values[i] = 0;
 			if (defined && !lth_expr_apply(e->op, a, b, &out_values[i]))
-				return eval_error(program, i, a, b, diag);
+				return lth_expr_failed(program, i, a, b, NULL, diag);
 		}
 		if (out_defined)
 			out_defined[i] = defined;

@@ -1,18 +1,7 @@
 # From rows of operators (see gradients) a model in JSON graph IR with input t: f32, the step, and two outputs of one number
-# a row: central differences of its loss, and its gradients times the directions. Usage: awk -v seed=N -f gradients.awk ROWS
+# a row: central differences of its loss, and its gradients times the directions. Usage: awk -v seed=N -f graph.awk -f gradients.awk ROWS
 # The loss is the sum of y^3 + y over all results: no normalisation keeps it constant.
-function node(op, inputs, outputs, attributes, domain) {
-	nodes = nodes (nodes ? ",\n  " : "") "{\"op\":\"" op "\"" (domain ? ",\"domain\":\"" domain "\"" : "") \
-		",\"inputs\":[" inputs "],\"outputs\":[" outputs "]" (attributes ? ",\"attributes\":{" attributes "}" : "") "}"
-}
-function q(name) { return "\"" name "\"" }
 function binary(op, a, b, out) { node(op, q(a) "," q(b), q(out)); return out }
-function constant(name, type, shape, values,    dims) {
-	dims = shape == "scalar" ? "" : shape
-	gsub("x", ",", dims)
-	constants = constants (constants ? ",\n  " : "") "{\"name\":" q(name) ",\"type\":" q(type) ",\"shape\":[" dims \
-		"],\"values\":[" values "]}"
-}
 function random_list(shape, low, high,    dims, k, count, list) {
 	count = 1
 	if (shape != "scalar")

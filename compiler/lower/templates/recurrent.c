@@ -369,7 +369,10 @@ static void emit_unit(struct layer *layer, lth_lv unit, lth_lv blocks, bool pack
 			continue;
 		lth_lv place = lth_loop_offset(fn, p->lengths.pointer, layer->row[r], p->lengths.memory);
 		lth_lv length = lth_loop_load(fn, place, p->lengths.memory, 1, LTH_LV_NONE);
-		layer->length[r] = t_min(fn, lth_loop_cast(fn, length, LTH_DTYPE_I64), layer->steps);
+		length = lth_loop_cast(fn, length, LTH_DTYPE_I64);
+		lth_loop_fail(fn, t_lt(fn, length, lth_loop_i64(fn, 0)), LTH_KERNEL_SHAPE);
+		lth_loop_fail(fn, t_lt(fn, layer->steps, length), LTH_KERNEL_SHAPE);
+		layer->length[r] = t_min(fn, length, layer->steps); /* a kernel that fails runs to its end */
 	}
 	layer->w = packed_weights(layer, &p->w, packed, layer->input, layer->packed_w);
 	layer->r = packed_weights(layer, &p->r, packed, layer->hidden, layer->packed_r);
