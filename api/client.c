@@ -403,21 +403,27 @@ static CURLcode perform(struct exchange *x, const char *url)
 	return result;
 }
 
-static bool is_lost(CURLcode result)
+static enum lth_link link_after(CURLcode result)
 {
-	return result == CURLE_GOT_NOTHING || result == CURLE_RECV_ERROR || result == CURLE_SEND_ERROR ||
-	       result == CURLE_PARTIAL_FILE || result == CURLE_COULDNT_CONNECT;
+	switch (result) {
+	case CURLE_GOT_NOTHING:
+	case CURLE_RECV_ERROR:
+	case CURLE_SEND_ERROR:
+	case CURLE_PARTIAL_FILE: return LTH_LINK_BROKEN;
+	case CURLE_COULDNT_CONNECT: return LTH_LINK_REFUSED;
+	default: return LTH_LINK_HELD;
+	}
 }
 
 /* `lost_retries`: how often the same is sent again when the connection breaks before the answer. */
-static int exchange(struct lathe_client *client, const struct lathe_call *call, int lost_retries, bool *out_lost,
+static int exchange(struct lathe_client *client, const struct lathe_call *call, int lost_retries, enum lth_link *out_link,
 		    struct lathe_reply *out_reply, struct lathe_problem *problem)
 {
 	struct exchange x = {.client = client, .call = call};
 	char *url;
 	int code = 0, lost = 0, busy = 0;
 	CURLcode result;
-	*out_lost = false;
+	*out_link = LTH_LINK_HELD;
 	if (asprintf(&url, "%s%s", client->base, call->path) < 0)
 		return out_of_memory(problem);
 	client->call_start_ns = lth_now_ns();
@@ -427,13 +433,13 @@ static int exchange(struct lathe_client *client, const struct lathe_call *call, 
 		if (wait >= 0) {
 			wait_for_busy(client, wait);
 			busy++;
-		} else if (is_lost(result) && result != CURLE_COULDNT_CONNECT && lost < lost_retries) {
+		} else if (link_after(result) == LTH_LINK_BROKEN && lost < lost_retries) {
 			lth_client_pause(lost++);
 		} else {
 			break;
 		}
 	}
-	*out_lost = is_lost(result);
+	*out_link = link_after(result);
 	*out_reply = x.reply;
 	if (result != CURLE_OK)
 		code = unreachable(&x, result, problem);
@@ -449,18 +455,18 @@ static int exchange(struct lathe_client *client, const struct lathe_call *call, 
 	return code;
 }
 
-int lth_client_exchange(struct lathe_client *client, const struct lathe_call *call, bool *out_lost,
+int lth_client_exchange(struct lathe_client *client, const struct lathe_call *call, enum lth_link *out_link,
 			struct lathe_reply *out_reply, struct lathe_problem *problem)
 {
-	return exchange(client, call, 0, out_lost, out_reply, problem);
+	return exchange(client, call, 0, out_link, out_reply, problem);
 }
 
 int lathe_client_call(struct lathe_client *client, const struct lathe_call *call, struct lathe_reply *out_reply,
 		      struct lathe_problem *problem)
 {
 	struct lathe_reply reply;
-	bool lost;
-	int code = exchange(client, call, LOST_RETRIES, &lost, &reply, problem);
+	enum lth_link link;
+	int code = exchange(client, call, LOST_RETRIES, &link, &reply, problem);
 	if (code == 0)
 		*out_reply = reply;
 	return code;

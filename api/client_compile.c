@@ -30,11 +30,11 @@ struct upload {
 };
 
 /* How far is it? */
-static int ask(struct lathe_client *client, struct upload *upload, bool *out_lost, struct lathe_problem *problem)
+static int ask(struct lathe_client *client, struct upload *upload, enum lth_link *out_link, struct lathe_problem *problem)
 {
 	struct lathe_call head = {.method = "HEAD", .path = upload->path};
 	struct lathe_reply reply = {0};
-	int code = lth_client_exchange(client, &head, out_lost, &reply, problem);
+	int code = lth_client_exchange(client, &head, out_link, &reply, problem);
 	upload->complete = code == 0;
 	if (reply.status != 404)
 		return code;
@@ -43,7 +43,7 @@ static int ask(struct lathe_client *client, struct upload *upload, bool *out_los
 }
 
 /* Sends what the daemon lacks. */
-static int send_rest(struct lathe_client *client, struct upload *upload, bool *out_lost, struct lathe_problem *problem)
+static int send_rest(struct lathe_client *client, struct upload *upload, enum lth_link *out_link, struct lathe_problem *problem)
 {
 	char range[80];
 	struct lathe_call put = {
@@ -57,27 +57,28 @@ static int send_rest(struct lathe_client *client, struct upload *upload, bool *o
 	struct lathe_reply reply = {0};
 	snprintf(range, sizeof(range), "bytes %llu-%llu/%llu", (unsigned long long)upload->arrived,
 		 (unsigned long long)upload->size - 1, (unsigned long long)upload->size);
-	int code = lth_client_exchange(client, &put, out_lost, &reply, problem);
+	int code = lth_client_exchange(client, &put, out_link, &reply, problem);
 	upload->complete = code == 0;
 	lathe_reply_free(&reply);
-	*out_lost = *out_lost || reply.status == 416; /* another client went on with it meanwhile: ask again */
+	if (reply.status == 416) /* another client went on with it meanwhile: ask again */
+		*out_link = LTH_LINK_BROKEN;
 	return code;
 }
 
 /* Goes on after a connection that broke, as long as each attempt or the few before it brought something. */
 static int bring(struct lathe_client *client, struct upload *upload, struct lathe_problem *problem)
 {
-	bool lost, began = false;
+	bool began = false;
+	enum lth_link link;
 	for (int attempt = 0;; attempt++) {
 		uint64_t before = upload->arrived;
-		int code = ask(client, upload, &lost, problem);
+		int code = ask(client, upload, &link, problem);
 		if (upload->arrived > before)
 			attempt = 0;
-		if (code == 0 && !upload->complete) {
-			began = true;
-			code = send_rest(client, upload, &lost, problem);
-		}
-		if (upload->complete || !lost || !began || attempt >= UPLOAD_ATTEMPTS)
+		began = began || link != LTH_LINK_REFUSED; /* a daemon that never answered will not soon */
+		if (code == 0 && !upload->complete)
+			code = send_rest(client, upload, &link, problem);
+		if (upload->complete || link == LTH_LINK_HELD || !began || attempt >= UPLOAD_ATTEMPTS)
 			return code;
 		lth_client_pause(attempt); /* the daemon notices the end of a connection a moment later than we do */
 	}
