@@ -306,8 +306,11 @@ static enum lth_code expand_qgemm(struct lth_infer *infer)
 		lth_value_id alpha = lth_build_scalar(infer, LTH_DTYPE_F32, lth_op_float(infer->node, "alpha"));
 		scale = lth_build2(infer, LTH_OP_ID_Mul, scale, alpha);
 	}
+	lth_value_id one = lth_build_scalar(infer, LTH_DTYPE_F32, 1);
+	if (in[Y_SCALE] != LTH_NONE) /* one factor, as in QLinearMatMul: rounding depends on it */
+		scale = lth_build2(infer, LTH_OP_ID_Div, scale, in[Y_SCALE]);
 	y = lth_build2(infer, LTH_OP_ID_Mul, lth_build_cast(infer, y, LTH_DTYPE_F32), scale);
-	lth_build_output(infer, 0, in[Y_SCALE] == LTH_NONE ? y : lth_ms_quantized(infer, y, in[Y_SCALE], in[Y_ZERO]));
+	lth_build_output(infer, 0, in[Y_SCALE] == LTH_NONE ? y : lth_ms_quantized(infer, y, one, in[Y_ZERO]));
 	return LTH_OK;
 }
 

@@ -257,6 +257,26 @@ START_TEST(random_depthwise)
 }
 END_TEST
 
+START_TEST(random_few_outputs)
+{
+	static const int64_t channels[] = {4, 7, 8, 16, 17, 31, 32, 50};
+	int taken = 0;
+	for (int i = 0; i < 40; i++) {
+		struct shape s = {0};
+		random_window(&s);
+		s.groups = 1;
+		s.in_channels = pick(channels, 8);
+		s.out_channels = rig_uniform(1, 4);
+		s.constant_weights = true;
+		s.channels_first = false;
+		taken += !strcmp(run_conv(&s, (enum rig_machine)rig_uniform(0, RIG_NUM_MACHINES - 1),
+					  rig_uniform(0, 4) ? LTH_DTYPE_F32 : LTH_DTYPE_F64, rig_uniform(0, 1)),
+				 "dots");
+	}
+	ck_assert_int_ge(taken, 15);
+}
+END_TEST
+
 START_TEST(random_transposed)
 {
 	static const int64_t in[] = {1, 3, 4, 5, 8, 16, 17}, out[] = {1, 2, 3, 8, 12, 16, 20, 24, 48, 65};
@@ -411,6 +431,7 @@ int main(void)
 	tcase_add_test(tcase, random_convolutions);
 	tcase_add_test(tcase, random_winograd);
 	tcase_add_test(tcase, random_depthwise);
+	tcase_add_test(tcase, random_few_outputs);
 	tcase_add_test(tcase, random_transposed);
 	tcase_add_test(tcase, random_pools);
 	suite_add_tcase(suite, tcase);

@@ -5,6 +5,7 @@ compiler_lower_liblower_a_SOURCES += \
 	%D%/cells.c %D%/cells.h \
 	%D%/conv.c \
 	%D%/depthwise.c \
+	%D%/dots.c \
 	%D%/gemm.c \
 	%D%/internal.h \
 	%D%/pack.c \

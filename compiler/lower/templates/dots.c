@@ -1,0 +1,263 @@
+/* Convolution in one or two dimensions with few output channels, channels innermost in memory: register tiles of panels
+ * would leave most lanes of each panel empty, so vectors run along the input channels instead. A tile is some pixels of
+ * a row times all output channels, as many sums as a vector has lanes; at the end they are added up across lanes together,
+ * in a tree that halves vectors pairwise. Tiles that lie inside the image look at no tap; others read zeros outside. */
+#include "compiler/lower/templates/internal.h"
+
+#include <string.h>
+
+enum { MOST_OUTPUTS = 4, MOST_SUMS = 16 };
+
+struct dots {
+	struct lth_emit *emit;
+	const struct lth_conv *problem;
+	enum lth_dtype compute;
+	bool one_dimension;
+	unsigned lanes, outputs, pixels; /* of a tile */
+	int64_t channels;
+	lth_lv in[2], out[2], kernel[2], pad[2], dilation[2], step[2]; /* y, x; step: elements of the input */
+	lth_lv zeros, first_tap;
+};
+
+/* The axis of the problem that is y (0) or x (1); -1: there is none. */
+static int problem_axis(const struct lth_conv *conv, int axis)
+{
+	return axis - 2 + (int)conv->spatial;
+}
+
+bool lth_dots_plan(struct lth_dims *dims, const struct lth_machine *machine, const struct lth_problem *problem,
+		   struct lth_template_plan *out)
+{
+	const struct lth_conv *conv = &problem->conv;
+	int64_t outputs, lanes = lth_machine_lanes(machine, problem->compute);
+	struct lth_pack pack = {.kind = LTH_PACK_PANELS, .dtype = conv->w.memory, .groups = 1, .gates = 1};
+	if (conv->transposed || conv->groups != 1 || conv->spatial > 2 || !conv->w.constant ||
+	    !lth_t_loads_as(conv->x.memory, problem->compute) || !lth_t_loads_as(conv->w.memory, problem->compute) ||
+	    !lth_t_is(dims, conv->x_channel_stride, 1) || !lth_dim_is_const(dims, conv->out_channels, &outputs) ||
+	    outputs < 1 || outputs > MOST_OUTPUTS || outputs > lanes || !lth_dim_is_const(dims, conv->in_channels, &pack.columns) ||
+	    pack.columns < lanes || !lth_dim_is_const(dims, conv->w_in_stride, &pack.column_stride) ||
+	    !lth_dim_is_const(dims, conv->w_out_stride, &pack.k[0].stride))
+		return false;
+	/* one panel: for each output and tap all input channels */
+	pack.k[0].extent = outputs;
+	pack.num_k = 1 + conv->spatial;
+	for (uint32_t axis = 0; axis < conv->spatial; axis++)
+		if (!lth_dim_is_const(dims, conv->kernel[axis], &pack.k[1 + axis].extent) ||
+		    !lth_dim_is_const(dims, conv->w_stride[axis], &pack.k[1 + axis].stride))
+			return false;
+	pack.panel = (pack.columns + lanes - 1) / lanes * lanes;
+	pack.tail = pack.columns < pack.panel ? pack.panel : 0;
+	out->packs[0] = pack;
+	out->flops = lth_conv_flops(dims, conv);
+	return true;
+}
+
+/* ---- sums ---- */
+
+/* Lane i of the result: all lanes of sums[i] together. At each step a pair becomes one vector whose blocks, half as wide,
+ * hold the pair's blocks folded. */
+static lth_lv fold_sums(struct dots *d, lth_lv *sums)
+{
+	struct lth_loop_fn *fn = d->emit->fn;
+	uint32_t low[LTH_MAX_LANES], high[LTH_MAX_LANES];
+	unsigned lanes = d->lanes;
+	for (unsigned blocks = 1; blocks < lanes; blocks *= 2) {
+		unsigned width = lanes / blocks, half = width / 2;
+		for (unsigned lane = 0; lane < lanes; lane++) {
+			unsigned block = lane / half, from = block / blocks * lanes + block % blocks * width + lane % half;
+			low[lane] = from;
+			high[lane] = from + half;
+		}
+		for (unsigned i = 0; i < lanes / blocks / 2; i++) {
+			lth_lv a = sums[2 * i], b = sums[2 * i + 1];
+			sums[i] = lth_loop_op2(fn, LTH_SCALAR_ADD, lth_loop_shuffle(fn, a, b, low, lanes),
+					       lth_loop_shuffle(fn, a, b, high, lanes));
+		}
+	}
+	return sums[0];
+}
+
+/* ---- taps ---- */
+
+/* Adds one tap: channels of each pixel times the tap's weights. `tap` is where the first output's weights begin. */
+static void add_channels(struct dots *d, const lth_lv *pixels, lth_lv tap, lth_lv output_step, lth_lv *sums)
+{
+	struct lth_loop_fn *fn = d->emit->fn;
+	const struct lth_conv *conv = d->problem;
+	unsigned count = d->pixels * d->outputs;
+	int64_t whole = d->channels / d->lanes * d->lanes;
+	lth_lv phis[MOST_SUMS], channel = lth_loop_i64(fn, 0);
+	for (int part = 0; part < 2; part++) {
+		lth_lv mask = LTH_LV_NONE, *acc = sums;
+		if (part && whole == d->channels)
+			break;
+		if (part) {
+			channel = lth_loop_i64(fn, whole);
+			mask = lth_loop_mask(fn, lth_loop_i64(fn, d->channels - whole), d->lanes);
+		} else {
+			channel = lth_loop_for(fn, channel, lth_loop_i64(fn, whole), d->lanes, sums, count, phis);
+			acc = phis;
+		}
+		lth_lv weights[MOST_OUTPUTS];
+		for (unsigned o = 0; o < d->outputs; o++) {
+			lth_lv at = t_add(fn, t_mul_const(fn, output_step, o), channel);
+			weights[o] = lth_loop_load(fn, lth_loop_offset(fn, tap, at, conv->w.memory), conv->w.memory,
+						   d->lanes, LTH_LV_NONE);
+		}
+		for (unsigned p = 0; p < d->pixels; p++) {
+			lth_lv x = lth_loop_load(fn, lth_loop_offset(fn, pixels[p], channel, conv->x.memory),
+						 conv->x.memory, d->lanes, mask);
+			for (unsigned o = 0; o < d->outputs; o++)
+				acc[o * d->pixels + p] = t_fma(fn, x, weights[o], acc[o * d->pixels + p]);
+		}
+		if (!part)
+			lth_loop_end_for(fn, phis, count, sums);
+	}
+}
+
+/* All taps of a tile whose windows begin at row y and columns x[p]. */
+static void add_taps(struct dots *d, lth_lv image, lth_lv y, const lth_lv *x, bool checked, lth_lv *sums)
+{
+	struct lth_loop_fn *fn = d->emit->fn;
+	enum lth_dtype memory = d->problem->x.memory;
+	unsigned count = d->pixels * d->outputs;
+	lth_lv rows[MOST_SUMS], columns[MOST_SUMS], pixels[MOST_SUMS], corner[MOST_SUMS];
+	lth_lv width = lth_t_param(d->emit, lth_dim_const(d->emit->dims, (d->channels + d->lanes - 1) / d->lanes * d->lanes));
+	lth_lv output_step = t_mul(fn, t_mul(fn, d->kernel[0], d->kernel[1]), width);
+	for (unsigned p = 0; p < d->pixels; p++)
+		corner[p] = lth_loop_offset(fn, lth_loop_offset(fn, image, t_mul(fn, y, d->step[0]), memory),
+					    t_mul(fn, x[p], d->step[1]), memory);
+	lth_lv ky = lth_loop_for(fn, lth_loop_i64(fn, 0), d->kernel[0], 1, sums, count, rows);
+	lth_lv kx = lth_loop_for(fn, lth_loop_i64(fn, 0), d->kernel[1], 1, rows, count, columns);
+	lth_lv down = t_mul(fn, ky, d->dilation[0]), along = t_mul(fn, kx, d->dilation[1]);
+	lth_lv distance = t_add(fn, t_mul(fn, down, d->step[0]), t_mul(fn, along, d->step[1]));
+	for (unsigned p = 0; p < d->pixels; p++) {
+		pixels[p] = lth_loop_offset(fn, corner[p], distance, memory);
+		if (!checked)
+			continue;
+		lth_lv inside = t_and(fn, lth_t_inside(fn, t_add(fn, y, down), d->in[0]),
+				      lth_t_inside(fn, t_add(fn, x[p], along), d->in[1]));
+		pixels[p] = t_select(fn, inside, pixels[p], d->zeros);
+	}
+	lth_lv tap = t_mul(fn, t_add(fn, t_mul(fn, ky, d->kernel[1]), kx), width);
+	add_channels(d, pixels, lth_loop_offset(fn, d->first_tap, tap, d->problem->w.memory), output_step, columns);
+	lth_loop_end_for(fn, columns, count, rows);
+	lth_loop_end_for(fn, rows, count, sums);
+}
+
+/* Whether windows from `first` to `last` lie inside along an axis. */
+static lth_lv inside(struct dots *d, int axis, lth_lv first, lth_lv last)
+{
+	struct lth_loop_fn *fn = d->emit->fn;
+	lth_lv reach = t_mul(fn, t_sub(fn, d->kernel[axis], lth_loop_i64(fn, 1)), d->dilation[axis]);
+	return t_and(fn, t_le(fn, lth_loop_i64(fn, 0), first), t_lt(fn, t_add(fn, last, reach), d->in[axis]));
+}
+
+/* ---- tiles ---- */
+
+static void hand_over(struct dots *d, lth_lv n, lth_lv y, lth_lv x, lth_lv result)
+{
+	struct lth_loop_fn *fn = d->emit->fn;
+	const struct lth_epilogue *epilogue = d->emit->epilogue;
+	lth_lv mask = LTH_LV_NONE;
+	if (d->pixels > 1)
+		mask = lth_loop_mask(fn, t_sub(fn, d->out[1], x), d->pixels);
+	for (unsigned o = 0; o < d->outputs; o++) {
+		lth_lv index[4] = {n, lth_loop_i64(fn, o), y, x}, value;
+		uint32_t from[MOST_SUMS];
+		for (unsigned p = 0; p < d->pixels; p++)
+			from[p] = o * d->pixels + p;
+		value = d->pixels == 1          ? lth_loop_extract(fn, result, from[0])
+			: d->pixels == d->lanes ? result
+						: lth_loop_shuffle(fn, result, result, from, d->pixels);
+		if (d->one_dimension)
+			index[2] = x;
+		epilogue->apply(epilogue->context, 0, index, d->one_dimension ? 2 : 3, value, d->pixels, mask);
+	}
+}
+
+static void emit_tile(struct dots *d, lth_lv n, lth_lv image, lth_lv y, lth_lv x)
+{
+	struct lth_loop_fn *fn = d->emit->fn;
+	const struct lth_conv *conv = d->problem;
+	int last = problem_axis(conv, 1), first = problem_axis(conv, 0);
+	unsigned count = d->pixels * d->outputs;
+	lth_lv sums[MOST_SUMS], outside[MOST_SUMS], merged[MOST_SUMS], columns[MOST_SUMS];
+	lth_lv zero = lth_t_zero(fn, d->compute, d->lanes), end = t_sub(fn, d->out[1], lth_loop_i64(fn, 1));
+	lth_lv row = first < 0 ? y : t_sub(fn, t_mul_const(fn, y, conv->stride[first]), d->pad[0]);
+	for (unsigned p = 0; p < d->pixels; p++) { /* pixels that do not exist repeat the last */
+		lth_lv column = t_min(fn, t_add_const(fn, x, p), end);
+		columns[p] = t_sub(fn, t_mul_const(fn, column, conv->stride[last]), d->pad[1]);
+	}
+	for (unsigned i = 0; i < d->lanes; i++)
+		sums[i] = outside[i] = zero;
+	lth_loop_if(fn, t_and(fn, inside(d, 0, row, row), inside(d, 1, columns[0], columns[d->pixels - 1])));
+	add_taps(d, image, row, columns, false, sums);
+	lth_loop_else(fn, sums, count);
+	add_taps(d, image, row, columns, true, outside);
+	lth_loop_end_if(fn, outside, count, merged);
+	memcpy(sums, merged, count * sizeof(*sums));
+	hand_over(d, n, y, x, fold_sums(d, sums));
+}
+
+static lth_lv dim_or(struct dots *d, const lth_dim *list, int axis, int64_t otherwise)
+{
+	int at = problem_axis(d->problem, axis);
+	return at < 0 ? lth_loop_i64(d->emit->fn, otherwise) : lth_t_stride(d->emit, list[at]);
+}
+
+static void read_params(struct dots *d)
+{
+	const struct lth_conv *conv = d->problem;
+	struct lth_emit *emit = d->emit;
+	struct lth_loop_fn *fn = emit->fn;
+	for (int axis = 0; axis < 2; axis++) {
+		int at = problem_axis(conv, axis);
+		d->in[axis] = dim_or(d, conv->in, axis, 1);
+		d->out[axis] = dim_or(d, conv->out, axis, 1);
+		d->kernel[axis] = dim_or(d, conv->kernel, axis, 1);
+		d->pad[axis] = dim_or(d, conv->pad, axis, 0);
+		d->step[axis] = dim_or(d, conv->x_stride, axis, 0);
+		d->dilation[axis] = lth_loop_i64(fn, at < 0 ? 1 : conv->dilation[at]);
+	}
+	d->first_tap = conv->w.pointer;
+	d->zeros = lth_loop_scratch(fn);
+	lth_lv i = lth_loop_for(fn, lth_loop_i64(fn, 0), lth_loop_i64(fn, d->channels), 1, NULL, 0, NULL);
+	lth_loop_store(fn, lth_loop_offset(fn, d->zeros, i, conv->x.memory), lth_t_zero(fn, d->compute, 1), conv->x.memory,
+		       LTH_LV_NONE);
+	lth_loop_end_for(fn, NULL, 0, NULL);
+	emit->scratch_bytes = lth_dim_const(emit->dims, d->channels * (lth_dtype_bits(conv->x.memory) / 8));
+}
+
+/* A unit is a row of output pixels. */
+void lth_dots_emit(struct lth_emit *emit, const struct lth_problem *problem, const struct lth_template_plan *plan)
+{
+	const struct lth_conv *conv = &problem->conv;
+	struct lth_dims *dims = emit->dims;
+	struct lth_loop_fn *fn = emit->fn;
+	struct dots d = {.emit = emit,
+			 .problem = conv,
+			 .compute = problem->compute,
+			 .one_dimension = conv->spatial == 1,
+			 .lanes = lth_machine_lanes(emit->machine, problem->compute),
+			 .outputs = (unsigned)plan->packs[0].k[0].extent,
+			 .channels = plan->packs[0].columns};
+	for (d.pixels = d.lanes; d.pixels * d.outputs > d.lanes && d.pixels > 1;)
+		d.pixels /= 2;
+	read_params(&d);
+	lth_dim rows = conv->spatial == 1 ? lth_dim_const(dims, 1) : conv->out[0];
+	lth_lv row_count = lth_t_param(emit, rows), batch_step = lth_t_param(emit, conv->x_batch_stride);
+	lth_lv unit = lth_loop_for(fn, lth_loop_begin(fn), lth_loop_end(fn), 1, NULL, 0, NULL);
+	lth_lv n = t_div(fn, unit, row_count), y = t_rem(fn, unit, row_count);
+	lth_lv image = lth_loop_offset(fn, conv->x.pointer, t_mul(fn, n, batch_step), conv->x.memory);
+	lth_lv x = lth_loop_for(fn, lth_loop_i64(fn, 0), d.out[1], d.pixels, NULL, 0, NULL);
+	emit_tile(&d, n, image, y, x);
+	lth_loop_end_for(fn, NULL, 0, NULL);
+	lth_loop_end_for(fn, NULL, 0, NULL);
+	emit->units = lth_dim_mul(dims, conv->batch, rows);
+	int64_t products = 2 * d.channels;
+	for (uint32_t k = 0; k < plan->packs[0].num_k; k++)
+		products *= plan->packs[0].k[k].extent;
+	emit->min_units = lth_t_min_units(
+		dims, lth_dim_mul(dims, conv->out[conv->spatial - 1], lth_dim_const(dims, products)));
+}
