@@ -78,6 +78,26 @@ static enum lth_code take(struct lth_infer *infer, bool condition)
 	return lth_build_expand(infer, condition ? take_then : take_else);
 }
 
+/* A loop whose types have not settled: what is known now may change with the next turn. Only types are looked at. */
+static enum lth_code look_at_arm(struct lth_infer *infer, bool condition)
+{
+	struct lth_graph *graph = infer->graph;
+	lth_region_id arm = arm_of(infer->node, condition);
+	enum lth_code code = lth_control_enter(infer, arm);
+	for (uint32_t k = 0; k < infer->node->num_outputs && !code; k++) {
+		if (k >= graph->regions[arm].num_outputs)
+			return lth_infer_reject(infer, "a result for each output", "%u for %u",
+						graph->regions[arm].num_outputs, infer->node->num_outputs);
+		lth_value_id from = graph->regions[arm].outputs[k], out = infer->node->outputs[k];
+		if (out == LTH_NONE)
+			continue;
+		const struct lth_type type = graph->values[from].type;
+		code = lth_infer_output_type(infer, k, &type);
+		graph->values[out].contents = lth_value_contents(graph, from);
+	}
+	return code;
+}
+
 static bool known_condition(const struct lth_infer *infer, bool *out)
 {
 	const struct lth_contents *contents = lth_value_contents(infer->graph, infer->node->inputs[0]);
@@ -314,7 +334,12 @@ static enum lth_code infer_if(struct lth_infer *infer)
 	lth_region_id arms[2] = {arm_of(infer->node, true), arm_of(infer->node, false)};
 	bool taken;
 	if (known_condition(infer, &taken))
-		return take(infer, taken);
+		return infer->graph->tentative ? look_at_arm(infer, taken) : take(infer, taken);
+	for (uint32_t k = 0; k < infer->node->num_outputs; k++) { /* what one branch gave when only it was looked at */
+		lth_value_id out = infer->node->outputs[k];
+		if (out != LTH_NONE && !lth_value_binds(infer->graph, out))
+			infer->graph->values[out].contents = NULL;
+	}
 	enum lth_code code = lth_control_enter(infer, arms[0]);
 	if (!code)
 		code = lth_control_enter(infer, arms[1]);

@@ -370,7 +370,7 @@ enum lth_code lth_infer_node(struct lth_graph *graph, lth_node_id id, struct lth
 		code = lth_infer_lists(&infer);
 	if (code)
 		return code;
-	if (op->impl->expand)
+	if (op->impl->expand && !(graph->tentative && op->impl->infer))
 		return lth_build_expand(&infer, op->impl->expand);
 	if (!op->impl->infer)
 		return lth_infer_unsupported(&infer, NULL, "shape inference of %s is not implemented", op->name);

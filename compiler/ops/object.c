@@ -121,8 +121,18 @@ static enum lth_code expand_sequence_length(struct lth_infer *infer)
 	return LTH_OK;
 }
 
-const struct lth_op_impl lth_impl_sequence_at = {.expand = expand_sequence_at};
-const struct lth_op_impl lth_impl_sequence_length = {.expand = expand_sequence_length};
+static enum lth_code infer_sequence_at(struct lth_infer *infer)
+{
+	return lth_infer_item(infer, infer->node->inputs[0], infer->node->inputs[1]);
+}
+
+static enum lth_code infer_sequence_length(struct lth_infer *infer)
+{
+	return lth_infer_output(infer, 0, LTH_NUM_DTYPES, 0, NULL);
+}
+
+const struct lth_op_impl lth_impl_sequence_at = {.expand = expand_sequence_at, .infer = infer_sequence_at};
+const struct lth_op_impl lth_impl_sequence_length = {.expand = expand_sequence_length, .infer = infer_sequence_length};
 
 /* ---- optionals ---- */
 
@@ -188,5 +198,13 @@ static enum lth_code expand_optional_get_element(struct lth_infer *infer)
 }
 
 const struct lth_op_impl lth_impl_optional = {.infer = infer_optional, .builtin = "list"};
+static enum lth_code infer_optional_get_element(struct lth_infer *infer)
+{
+	const struct lth_type type = *lth_infer_type(infer, 0);
+	return type.kind == LTH_TYPE_OPTIONAL ? lth_infer_item(infer, infer->node->inputs[0], LTH_NONE)
+					      : lth_infer_output_type(infer, 0, &type);
+}
+
 const struct lth_op_impl lth_impl_optional_has_element = {.expand = expand_optional_has_element};
-const struct lth_op_impl lth_impl_optional_get_element = {.expand = expand_optional_get_element};
+const struct lth_op_impl lth_impl_optional_get_element = {.expand = expand_optional_get_element,
+							  .infer = infer_optional_get_element};

@@ -24,6 +24,9 @@ bool lth_list_position(const struct lth_infer *infer, uint32_t input, int64_t *o
 /* For expansions: item `index` (a value) of a list, as a value of its own. `optional`: for messages. */
 LTH_MUST_CHECK enum lth_code lth_build_item(struct lth_infer *infer, lth_value_id list, lth_value_id index,
 					    bool optional, lth_value_id *out);
+/* The same while a loop's types have not settled, when what is common to elements may be less in the end: output 0's
+ * type alone. `index` matters to maps only, and may be LTH_NONE for others. */
+LTH_MUST_CHECK enum lth_code lth_infer_item(struct lth_infer *infer, lth_value_id list, lth_value_id index);
 lth_value_id lth_build_sequence(struct lth_infer *infer, const lth_value_id *items, uint32_t count);
 /* A sequence into which things of any type can be put. */
 lth_value_id lth_build_empty(struct lth_infer *infer);

@@ -136,6 +136,22 @@ enum lth_code lth_build_item(struct lth_infer *infer, lth_value_id list, lth_val
 	return infer->failed;
 }
 
+enum lth_code lth_infer_item(struct lth_infer *infer, lth_value_id list, lth_value_id index)
+{
+	const struct lth_type type = infer->graph->values[list].type, item = item_type(infer, &type, index);
+	lth_dim dims[LTH_MAX_RANK];
+	uint32_t rank = item.rank;
+	if (item.kind != LTH_TYPE_TENSOR)
+		return lth_infer_output_type(infer, 0, &item);
+	enum lth_code code = type.kind == LTH_TYPE_MAP ? LTH_OK : lth_list_rank(infer, &type, 0, &rank);
+	for (uint32_t axis = 0; axis < rank && !code; axis++) {
+		const char *name = lth_arena_printf(infer->graph->arena, "dim%u", axis);
+		bool known = item.rank == rank && item.dims[axis] != LTH_DIM_NONE;
+		dims[axis] = known ? item.dims[axis] : lth_infer_data_dim(infer, name ? name : "dim", LTH_DIM_NONE);
+	}
+	return code ? code : lth_infer_output(infer, 0, item.dtype, rank, dims);
+}
+
 /* The item's dims: what all elements have in common, else what the run finds. */
 static enum lth_code infer_list_at(struct lth_infer *infer)
 {

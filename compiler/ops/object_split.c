@@ -87,20 +87,17 @@ static enum lth_code expand_split_to_sequence(struct lth_infer *infer)
 	return LTH_OK;
 }
 
-/* Pieces differ along the axis, or have lost it. */
-static enum lth_code infer_list_split(struct lth_infer *infer)
+/* Pieces are 1 long without a split, else differ along the axis, or have lost it. */
+static enum lth_code give_pieces(struct lth_infer *infer, int64_t axis, bool keep)
 {
 	const struct lth_type *type = lth_infer_type(infer, 0);
-	int64_t axis = lth_op_int(infer->node, "axis");
-	lth_dim dims[LTH_MAX_RANK];
+	lth_dim dims[LTH_MAX_RANK], length = lth_infer_type(infer, 1) ? LTH_DIM_NONE : lth_dim_const(infer->dims, 1);
 	uint32_t rank = 0;
-	if (axis < 0 || axis >= type->rank)
-		return lth_infer_reject(infer, "an axis", "%lld", (long long)axis);
 	for (uint32_t k = 0; k < type->rank; k++)
 		if (k != axis)
 			dims[rank++] = type->dims[k];
-		else if (lth_op_int(infer->node, "keepdims"))
-			dims[rank++] = LTH_DIM_NONE;
+		else if (keep)
+			dims[rank++] = length;
 	struct lth_type piece = lth_type_tensor(infer->graph, type->dtype, rank, dims);
 	if (!lth_type_join(infer->graph, &piece, &piece, &piece)) /* without what only holds here */
 		return lth_infer_unsupported(infer, NULL, "the compile's memory is used up");
@@ -108,7 +105,23 @@ static enum lth_code infer_list_split(struct lth_infer *infer)
 	return lth_infer_output_type(infer, 0, &list);
 }
 
-const struct lth_op_impl lth_impl_split_to_sequence = {.expand = expand_split_to_sequence};
+static enum lth_code infer_list_split(struct lth_infer *infer)
+{
+	int64_t axis = lth_op_int(infer->node, "axis");
+	if (axis < 0 || axis >= lth_infer_type(infer, 0)->rank)
+		return lth_infer_reject(infer, "an axis", "%lld", (long long)axis);
+	return give_pieces(infer, axis, lth_op_int(infer->node, "keepdims"));
+}
+
+static enum lth_code infer_split_to_sequence(struct lth_infer *infer)
+{
+	uint32_t axis;
+	enum lth_code code = lth_infer_axis(infer, lth_op_int(infer->node, "axis"), lth_infer_rank(infer, 0), &axis);
+	return code ? code : give_pieces(infer, axis, lth_infer_type(infer, 1) || lth_op_int(infer->node, "keepdims"));
+}
+
+const struct lth_op_impl lth_impl_split_to_sequence = {.expand = expand_split_to_sequence,
+						       .infer = infer_split_to_sequence};
 const struct lth_op_impl lth_impl_list_split = {.infer = infer_list_split, .builtin = "list_split"};
 
 /* ---- ConcatFromSequence ---- */

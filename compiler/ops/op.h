@@ -33,7 +33,10 @@ typedef enum lth_code (*lth_infer_fn)(struct lth_infer *infer);
 /* The entry of a family file. Functions that do not apply to the operator's kind are NULL. */
 struct lth_op_impl {
 	lth_infer_fn infer;  /* checks; output types, shapes and contents */
-	lth_infer_fn expand; /* COMPOSITE, instead of all others: builds the nodes that stand for it (build.h) */
+	/* COMPOSITE, instead of all others: builds the nodes that stand for it (build.h). One whose nodes depend on what a
+	 * loop may still change (sizes, what elements have in common) has `infer`, too, which gives types alone: it is
+	 * called while the loop's types have not settled. */
+	lth_infer_fn expand;
 	lth_element_fn element;
 	lth_reduction_fn reduction;
 	lth_stage_fn stage;

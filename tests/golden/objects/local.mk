@@ -1,7 +1,9 @@
 # Sequences, optionals and maps.
 golden_objects_tests = \
 	%D%/element-type.lt \
+	%D%/element-widens-in-a-loop.lt \
 	%D%/empty-optional.lt \
+	%D%/if-in-a-loop-that-grows.lt \
 	%D%/if-joins.lt \
 	%D%/json-type-attribute.lt \
 	%D%/json-types.lt \
@@ -14,6 +16,7 @@ golden_objects_tests = \
 	%D%/position-outside.lt \
 	%D%/rank-not-known.lt \
 	%D%/split-at-known-places.lt \
+	%D%/split-in-a-loop-that-grows.lt \
 	%D%/split-where-the-run-tells.lt \
 	%D%/types-of-tensors-are-whole.lt \
 	%D%/types.lt
