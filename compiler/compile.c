@@ -100,9 +100,8 @@ static enum lth_code group(struct lth_variant *build)
 	build->is_view = lth_arena_array(build->arena, graph->num_nodes + 1, sizeof(bool));
 	if (!build->accesses || !build->is_view)
 		return lth_diag_fail(build->diag, LTH_OUT_OF_MEMORY, "groups", NULL, NULL, "no memory");
-	for (lth_node_id id = 0; id < graph->num_nodes && !alias; id++)
-		if (!graph->nodes[id].deleted && graph->nodes[id].op->kind == LTH_OP_CONTROL)
-			lth_control_windows(graph, build->accesses, &graph->nodes[id]);
+	if (!alias)
+		lth_control_all_windows(graph, build->accesses, 0);
 	return alias ? lth_alias_views(graph, concat, build->accesses, build->is_view, build->diag) : LTH_OK;
 }
 

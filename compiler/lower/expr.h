@@ -79,6 +79,12 @@ lth_sx lth_sx_select(struct lth_sx_pool *pool, lth_sx condition, lth_sx a, lth_s
 /* The compute type in which elements of a memory type are worked on: f16, bf16, f8*, f4 -> f32; i4, i2 -> i8;
  * u4, u2 -> u8; others themselves. LTH_NUM_DTYPES for strings and complex numbers. */
 enum lth_dtype lth_compute_dtype(enum lth_dtype memory);
+/* Strings and complex numbers are only ever moved, as two words each: i64, of the narrower complex type i32. */
+static inline bool lth_is_two_words(enum lth_dtype memory)
+{
+	enum lth_dtype_class class = lth_dtype_class(memory);
+	return class == LTH_CLASS_STRING || class == LTH_CLASS_COMPLEX;
+}
 
 /* How an index expression moves with an axis: true and *out_stride (an expression without that axis) when it is affine
  * in the axis, i.e. x(axis + 1) - x(axis) is constant along it. */

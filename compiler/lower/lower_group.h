@@ -24,7 +24,7 @@ struct lth_lower {
 	lth_dim *ints;
 	uint32_t num_ints, cap_ints;
 	uint32_t read_depth;
-	lth_sx word; /* which half of a string element is in hand (map.c); NONE where strings cannot be read */
+	lth_sx word; /* which word of an element of two is in hand (map.c); NONE where these cannot be read */
 };
 
 /* The pointer parameter for a value in memory, made at first use. */

@@ -78,7 +78,7 @@ static void plan_nest(struct lth_map *map)
 		map->nest.axes[map->nest.num_axes] = axis;
 		map->nest.extents[map->nest.num_axes++] = first->type.dims[axis];
 	}
-	if (first->type.dtype == LTH_DTYPE_STRING) {
+	if (lth_is_two_words(first->type.dtype)) {
 		uint32_t axis = first->type.rank;
 		lth_dim words = lth_dim_const(lower->graph->dims, 2);
 		lth_sx_set_axis(lower->pool, axis, words, axis);

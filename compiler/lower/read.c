@@ -46,12 +46,15 @@ static bool packed_dtype(enum lth_dtype dtype)
 	return lth_dtype_bits(dtype) < 8;
 }
 
-/* The element type of a pointer parameter: packed elements are read as bytes, strings as two words each, handles as
- * one. */
+/* The element type of a pointer parameter: packed elements are read as bytes, what is moved in words as these, handles
+ * as one. */
 enum lth_dtype lth_pointer_dtype(enum lth_dtype dtype)
 {
-	bool words = dtype == LTH_DTYPE_STRING || dtype == LTH_DTYPE_OBJECT;
-	return packed_dtype(dtype) ? LTH_DTYPE_U8 : words ? LTH_DTYPE_I64 : dtype;
+	if (packed_dtype(dtype))
+		return LTH_DTYPE_U8;
+	if (dtype == LTH_DTYPE_C64)
+		return LTH_DTYPE_I32;
+	return lth_is_two_words(dtype) || dtype == LTH_DTYPE_OBJECT ? LTH_DTYPE_I64 : dtype;
 }
 
 uint32_t lth_lower_operand(struct lth_lower *lower, lth_value_id value, bool written)
@@ -175,7 +178,7 @@ lth_sx lth_lower_address(struct lth_lower *lower, lth_value_id value, const lth_
 					 lth_sx_dim(lower->pool, access->strides[axis]));
 		sum = lth_sx_op2(lower->pool, LTH_SCALAR_ADD, sum, step);
 	}
-	if (lower->graph->values[value].type.dtype == LTH_DTYPE_STRING && lower->word != LTH_SX_NONE) {
+	if (lth_is_two_words(lower->graph->values[value].type.dtype) && lower->word != LTH_SX_NONE) {
 		sum = lth_sx_op2(lower->pool, LTH_SCALAR_MUL, sum, lth_sx_int(lower->pool, 2));
 		sum = lth_sx_op2(lower->pool, LTH_SCALAR_ADD, sum, lower->word);
 	}
@@ -243,7 +246,7 @@ lth_sx lth_read(struct lth_lower *lower, lth_value_id value, const lth_sx *index
 			lth_lower_fail(lower, LTH_UNSUPPORTED, node, "this form of the operator");
 		return x;
 	}
-	bool words = v->type.dtype == LTH_DTYPE_STRING && lower->word != LTH_SX_NONE;
+	bool words = lth_is_two_words(v->type.dtype) && lower->word != LTH_SX_NONE;
 	if (lth_compute_dtype(v->type.dtype) == LTH_NUM_DTYPES && !words) {
 		lth_lower_fail(lower, LTH_UNSUPPORTED, NULL, lth_dtype_text(v->type.dtype));
 		return LTH_SX_NONE;

@@ -202,6 +202,25 @@ static bool show_outputs(struct alias *a, lth_node_id id, struct lth_access *acc
 	return true;
 }
 
+/* Nodes in order, and the regions of a node with it: what they show are windows on what stands before. */
+static void show_region(struct alias *a, lth_region_id region, struct lth_access *accesses, bool *is_view)
+{
+	struct lth_graph *graph = a->graph;
+	for (uint32_t i = 0; i < graph->regions[region].num_nodes; i++) {
+		lth_node_id id = graph->regions[region].nodes[i];
+		const struct lth_node node = graph->nodes[id];
+		bool control = !node.deleted && node.op->kind == LTH_OP_CONTROL;
+		if (control)
+			lth_control_windows(graph, accesses, &node);
+		for (uint32_t k = 0; k < node.num_attrs && control; k++)
+			if (node.attrs[k].kind == LTH_ATTR_REGION)
+				show_region(a, node.attrs[k].id, accesses, is_view);
+		if (alone(a, &node) && node.op->kind == LTH_OP_INJECTIVE && node.op != a->concat &&
+		    (node.op->flags & LTH_OPF_VIEW))
+			is_view[id] = show_outputs(a, id, accesses);
+	}
+}
+
 enum lth_code lth_alias_views(struct lth_graph *graph, const struct lth_op *concat, struct lth_access *accesses,
 			      bool *is_view, struct lth_diag *diag)
 {
@@ -217,17 +236,7 @@ enum lth_code lth_alias_views(struct lth_graph *graph, const struct lth_op *conc
 			if (is_concat(&a, &graph->nodes[id]))
 				is_view[id] = place_operands(&a, &graph->nodes[id], accesses);
 		}
-	for (lth_region_id region = 0; region < graph->num_regions; region++)
-		for (uint32_t i = 0; i < graph->regions[region].num_nodes; i++) {
-			lth_node_id id = graph->regions[region].nodes[i];
-			const struct lth_node node = graph->nodes[id];
-			if (!node.deleted && node.op->kind == LTH_OP_CONTROL)
-				lth_control_windows(graph, accesses, &node);
-			if (!alone(&a, &node) || node.op->kind != LTH_OP_INJECTIVE || node.op == concat ||
-			    !(node.op->flags & LTH_OPF_VIEW))
-				continue;
-			is_view[id] = show_outputs(&a, id, accesses);
-		}
+	show_region(&a, 0, accesses, is_view);
 	fini(&a);
 	return lth_arena_ok(graph->arena) ? LTH_OK : exhausted(diag);
 }

@@ -229,3 +229,17 @@ void lth_control_windows(struct lth_graph *graph, struct lth_access *accesses, c
 	if (lth_op_id(node->op) == LTH_OP_ID_Scan)
 		scan_windows(graph, accesses, node);
 }
+
+/* A body's windows are windows on its node's: the node comes first, whatever the order of ids. */
+void lth_control_all_windows(struct lth_graph *graph, struct lth_access *accesses, lth_region_id region)
+{
+	for (uint32_t i = 0; i < graph->regions[region].num_nodes; i++) {
+		const struct lth_node *node = &graph->nodes[graph->regions[region].nodes[i]];
+		if (node->deleted || node->op->kind != LTH_OP_CONTROL)
+			continue;
+		lth_control_windows(graph, accesses, node);
+		for (uint32_t k = 0; k < node->num_attrs; k++)
+			if (node->attrs[k].kind == LTH_ATTR_REGION)
+				lth_control_all_windows(graph, accesses, node->attrs[k].id);
+	}
+}

@@ -62,6 +62,8 @@ LTH_MUST_CHECK enum lth_code lth_alias_prepare(struct lth_graph *graph, const st
 /* What the bodies of Scan nodes see: the turn's slices of the scanned inputs. Called for each such node before the nodes
  * of its body are looked at; lth_alias_views does so. manifest_control.c */
 void lth_control_windows(struct lth_graph *graph, struct lth_access *accesses, const struct lth_node *node);
+/* The same for all nodes of a region and of the regions inside. */
+void lth_control_all_windows(struct lth_graph *graph, struct lth_access *accesses, lth_region_id region);
 /* After it: outputs of view operators become windows on their input, operands of a Concat windows on its output.
  * `is_view` (one a node) tells which nodes then need no step. */
 LTH_MUST_CHECK enum lth_code lth_alias_views(struct lth_graph *graph, const struct lth_op *concat,

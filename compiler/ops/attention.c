@@ -179,7 +179,7 @@ static enum lth_code expand_attention(struct lth_infer *infer)
 	scores = a.bias == LTH_NONE ? scores : add(infer, scores, a.bias);
 	lth_value_id weights = probabilities(infer, &a, scores);
 	shown = mode == 2 ? scores : mode == 3 ? weights : shown;
-	lth_value_id y = lth_build2(infer, LTH_OP_ID_MatMul, weights, v);
+	lth_value_id y = lth_build2(infer, LTH_OP_ID_MatMul, weights, lth_build_cast(infer, v, a.dtype));
 	if (rank == 3)
 		y = lth_merge_heads(infer, y);
 	lth_build_output(infer, Y, y);
@@ -220,6 +220,16 @@ static enum lth_code infer_rotary(struct lth_infer *infer)
 		code = lth_infer_need_rank(infer, i, rank, rank);
 	if (!code && rank == 2)
 		code = lth_infer_need_rank(infer, POSITIONS, 2, 2);
+	uint32_t places = rank == 2 ? POSITIONS : COS; /* what says something of each step of each row */
+	lth_dim steps = lth_infer_dim(infer, 0, lth_infer_rank(infer, 0) == 4 ? 2 : 1);
+	for (uint32_t i = places; !code && i <= (rank == 2 ? POSITIONS : SIN); i++) {
+		code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, i, 0), lth_infer_dim(infer, 0, 0), "one batch");
+		if (!code)
+			code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, i, 1), steps, "one sequence");
+	}
+	if (!code && rank == 2)
+		code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, COS, 0), lth_infer_dim(infer, SIN, 0),
+					 "as many rows of cosines as of sines");
 	if (!code && head_size(infer->graph, infer->node) == LTH_DIM_NONE)
 		code = lth_infer_reject(infer, "num_heads for an input of rank 3", "none");
 	if (code)

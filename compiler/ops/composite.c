@@ -76,6 +76,17 @@ static lth_value_id running(struct lth_infer *infer, lth_value_id old, lth_value
 	return add(infer, keep, mul(infer, lth_build_cast(infer, fresh, dtype), rest));
 }
 
+/* The common type of inputs `first` to `last`; of different ones the widest, at least f32. */
+static enum lth_dtype widest(struct lth_infer *infer, uint32_t first, uint32_t last)
+{
+	enum lth_dtype type = dtype_of(infer, first);
+	for (uint32_t i = first + 1; i <= last; i++)
+		if (dtype_of(infer, i) != type)
+			type = type == LTH_DTYPE_F64 || dtype_of(infer, i) == LTH_DTYPE_F64 ? LTH_DTYPE_F64
+											    : LTH_DTYPE_F32;
+	return type;
+}
+
 /* x * s + t with s = scale / sqrt(variance + epsilon), t = bias - mean * s: two steps that fold into a convolution
  * before them. Training takes the batch's own moments. */
 static enum lth_code expand_batch_norm(struct lth_infer *infer)
@@ -89,25 +100,28 @@ static enum lth_code expand_batch_norm(struct lth_infer *infer)
 	enum lth_code code = check_channels(infer, SCALE, VARIANCE);
 	if (code)
 		return code;
-	enum lth_dtype x_dtype = dtype_of(infer, DATA), work = dtype_of(infer, VARIANCE);
+	enum lth_dtype x_dtype = dtype_of(infer, DATA), work = widest(infer, DATA, VARIANCE);
 	if (training) {
 		lth_value_id own_mean, own_variance;
 		channel_moments(infer, x, &own_mean, &own_variance);
 		lth_build_output(infer, 1, running(infer, mean, own_mean, momentum));
 		lth_build_output(infer, 2, running(infer, variance, own_variance, momentum));
-		mean = lth_build_cast(infer, own_mean, work);
-		variance = lth_build_cast(infer, own_variance, work);
+		mean = own_mean;
+		variance = own_variance;
 	} else if (lth_build_wants(infer, 1) || lth_build_wants(infer, 2)) {
 		return lth_infer_reject(infer, "training_mode 1 for more than one output", "training_mode 0");
 	}
+	mean = lth_build_cast(infer, mean, work);
+	variance = lth_build_cast(infer, variance, work);
 	lth_value_id padded = add(infer, variance, lth_build_scalar(infer, work, epsilon));
 	scale = lth_build_cast(infer, scale, work);
 	bias = lth_build_cast(infer, bias, work);
 	lth_value_id factor = divide(infer, scale, lth_build1(infer, LTH_OP_ID_Sqrt, padded));
 	lth_value_id shift = sub(infer, bias, mul(infer, mean, factor));
-	factor = over_channels(infer, lth_build_cast(infer, factor, x_dtype), rank);
-	shift = over_channels(infer, lth_build_cast(infer, shift, x_dtype), rank);
-	lth_build_output(infer, 0, add(infer, mul(infer, x, factor), shift));
+	factor = over_channels(infer, factor, rank);
+	shift = over_channels(infer, shift, rank);
+	lth_value_id y = add(infer, mul(infer, lth_build_cast(infer, x, work), factor), shift);
+	lth_build_output(infer, 0, lth_build_cast(infer, y, x_dtype));
 	return LTH_OK;
 }
 

@@ -54,7 +54,13 @@ static enum lth_code check_kernel(struct lth_infer *infer, const struct lth_type
 {
 	lth_dim kernel[LTH_MAX_RANK];
 	uint32_t count;
+	const int64_t *shape;
 	enum lth_code code = lth_window_check(infer, w->rank - 2);
+	if (!code && is_transposed(infer->node) && lth_node_ints(infer->node, "output_shape", &shape, &count))
+		for (uint32_t i = 0; i < count; i++)
+			if (shape[i] < 1)
+				return lth_infer_reject(infer, "extents of 1 or more", "output_shape %lld",
+							(long long)shape[i]);
 	if (code || !lth_window_kernel(infer->graph, infer->node, kernel, &count))
 		return code;
 	for (uint32_t i = 0; !code && i < count; i++)
@@ -88,6 +94,23 @@ static enum lth_code check_channels(struct lth_infer *infer, const struct lth_ty
 					"output channels divisible by group");
 }
 
+/* Scales and zero points are one for all, those of the weights also one a channel. */
+static enum lth_code check_quantisation(struct lth_infer *infer, const struct operands *in, lth_dim channels)
+{
+	enum { X_SCALE = 1, W_SCALE = 4, Y_SCALE = 6, Y_ZERO = 7 };
+	enum lth_code code = in->x_zero == LTH_NONE ? LTH_OK : lth_infer_need_one(infer, in->x_zero);
+	if (!code)
+		code = check_vector(infer, in->w_zero, channels, "one zero point, or one a channel");
+	if (code || lth_op_id(infer->node->op) != LTH_OP_ID_QLinearConv)
+		return code;
+	code = lth_infer_need_one(infer, X_SCALE);
+	if (!code)
+		code = check_vector(infer, W_SCALE, channels, "one scale, or one a channel");
+	for (uint32_t i = Y_SCALE; !code && i <= Y_ZERO; i++)
+		code = lth_infer_need_one(infer, i);
+	return code;
+}
+
 static enum lth_code infer_conv(struct lth_infer *infer)
 {
 	struct operands in = operands_of(infer->node);
@@ -104,7 +127,7 @@ static enum lth_code infer_conv(struct lth_infer *infer)
 	if (!code)
 		code = check_vector(infer, in.bias, dims[1], "one bias a channel");
 	if (!code)
-		code = check_vector(infer, in.w_zero, dims[1], "one zero point, or one a channel");
+		code = check_quantisation(infer, &in, dims[1]);
 	if (code)
 		return code;
 	place(infer->graph, infer->node, &window);

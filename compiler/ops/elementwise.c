@@ -228,14 +228,11 @@ const struct lth_op_impl lth_impl_where = {.infer = lth_infer_elementwise, .elem
 
 static enum lth_code infer_clip(struct lth_infer *infer)
 {
-	for (uint32_t i = 1; i < infer->node->num_inputs; i++) {
-		const struct lth_type *type = lth_infer_type(infer, i);
-		lth_dim one = lth_dim_const(infer->dims, 1);
-		if (type && lth_dim_equal(infer->dims, lth_type_elements(infer->graph, type), one) != LTH_YES)
-			return lth_infer_reject(infer, "one element", "%s has shape %s", lth_infer_input_text(infer, i),
-						lth_infer_shape_text(infer, type));
-	}
-	enum lth_code code = lth_infer_like(infer, 0, 0);
+	enum lth_code code = LTH_OK;
+	for (uint32_t i = 1; !code && i < infer->node->num_inputs; i++)
+		code = lth_infer_need_one(infer, i);
+	if (!code)
+		code = lth_infer_like(infer, 0, 0);
 	if (!code)
 		lth_infer_elementwise_contents(infer);
 	return code;

@@ -99,14 +99,12 @@ static enum lth_code infer_range(struct lth_infer *infer)
 {
 	const lth_dim *ints[3] = {NULL};
 	uint32_t count, ignored;
-	lth_dim list[LTH_MAX_CONTENTS], one = lth_dim_const(infer->dims, 1), length;
+	lth_dim list[LTH_MAX_CONTENTS], length;
 	bool real = lth_is_float(lth_infer_type(infer, 0)->dtype);
 	for (uint32_t i = 0; i < 3; i++) {
-		if (lth_dim_equal(infer->dims, lth_type_elements(infer->graph, lth_infer_type(infer, i)), one) !=
-		    LTH_YES)
-			return lth_infer_reject(infer, "one element", "%s has shape %s", lth_infer_input_text(infer, i),
-						lth_infer_shape_text(infer, lth_infer_type(infer, i)));
-		enum lth_code code = real ? LTH_OK : lth_infer_need_ints(infer, i, INT64_MIN, &ints[i], &ignored);
+		enum lth_code code = lth_infer_need_one(infer, i);
+		if (!code && !real)
+			code = lth_infer_need_ints(infer, i, INT64_MIN, &ints[i], &ignored);
 		if (code)
 			return code;
 	}
@@ -344,6 +342,8 @@ static enum lth_code infer_mel_weight_matrix(struct lth_infer *infer)
 	enum lth_code code = lth_infer_dtype_attr(infer, "output_datatype", &dtype);
 	if (!code && !lth_dtype_in(dtype, "num"))
 		code = lth_infer_reject(infer, "a number type", "output_datatype %s", lth_dtype_text(dtype));
+	for (uint32_t i = 0; !code && i < infer->node->num_inputs; i++)
+		code = lth_infer_need_one(infer, i);
 	if (!code)
 		code = lth_infer_need_ints(infer, 0, 0, &bins, &count);
 	if (!code)

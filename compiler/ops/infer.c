@@ -107,6 +107,16 @@ lth_dim lth_infer_dim(const struct lth_infer *infer, uint32_t input, uint32_t ax
 	return type->dims[axis];
 }
 
+enum lth_code lth_infer_need_one(struct lth_infer *infer, uint32_t input)
+{
+	const struct lth_type *type = lth_infer_type(infer, input);
+	lth_dim one = lth_dim_const(infer->dims, 1);
+	if (!type || lth_dim_equal(infer->dims, lth_type_elements(infer->graph, type), one) == LTH_YES)
+		return LTH_OK;
+	return lth_infer_reject(infer, "one element", "%s has shape %s", lth_infer_input_text(infer, input),
+				lth_infer_shape_text(infer, type));
+}
+
 enum lth_code lth_infer_need_rank(struct lth_infer *infer, uint32_t input, uint32_t min, uint32_t max)
 {
 	uint32_t rank = lth_infer_rank(infer, input);

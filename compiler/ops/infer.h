@@ -39,6 +39,8 @@ const struct lth_type *lth_infer_type(const struct lth_infer *infer, uint32_t in
 uint32_t lth_infer_rank(const struct lth_infer *infer, uint32_t input);           /* 0 when absent */
 lth_dim lth_infer_dim(const struct lth_infer *infer, uint32_t input, uint32_t axis);
 enum lth_code lth_infer_need_rank(struct lth_infer *infer, uint32_t input, uint32_t min, uint32_t max);
+/* A scalar, or a tensor of one element; absent ones pass. */
+LTH_MUST_CHECK enum lth_code lth_infer_need_one(struct lth_infer *infer, uint32_t input);
 /* Contents where known, else NULL. */
 const lth_dim *lth_infer_ints(struct lth_infer *infer, uint32_t input, uint32_t *out_count);
 const lth_real *lth_infer_reals(struct lth_infer *infer, uint32_t input, uint32_t *out_count);

@@ -2,6 +2,7 @@
  * element types against the type rule. The rule's syntax is in ops.def. */
 #include "compiler/ops/infer.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Sets of the type rules: a name and a test of class and width. */
@@ -233,6 +234,20 @@ static bool is_listed(const char *words, size_t words_size, const char *text, si
 	return false;
 }
 
+/* A string or an integer against the values that its rule lists. */
+static enum lth_code check_value(struct lth_infer *infer, const struct lth_attr *attr, const struct lth_attr_rule *rule)
+{
+	char number[32] = "";
+	struct lth_string text = attr->s;
+	if (attr->kind == LTH_ATTR_INT)
+		text = (struct lth_string){
+			number, (size_t)snprintf(number, sizeof(number), "%lld", (long long)attr->i)};
+	if (is_listed(rule->allowed, rule->allowed_size, text.data, text.size))
+		return LTH_OK;
+	return lth_infer_reject(infer, lth_arena_strndup(infer->graph->arena, rule->allowed, rule->allowed_size),
+				"attribute '%s' is '%.*s'", attr->name, (int)text.size, text.data);
+}
+
 static enum lth_code check_attr(struct lth_infer *infer, const struct lth_attr *attr)
 {
 	const char *cursor = infer->node->op->attrs, *names[32];
@@ -248,11 +263,7 @@ static enum lth_code check_attr(struct lth_infer *infer, const struct lth_attr *
 		if (rule.kind != attr->kind)
 			return lth_infer_reject(infer, lth_attr_kind_text(rule.kind), "attribute '%s' is of kind %s",
 						attr->name, lth_attr_kind_text(attr->kind));
-		if (rule.allowed && !is_listed(rule.allowed, rule.allowed_size, attr->s.data, attr->s.size))
-			return lth_infer_reject(infer, lth_arena_strndup(arena, rule.allowed, rule.allowed_size),
-						"attribute '%s' is '%.*s'", attr->name, (int)attr->s.size,
-						attr->s.data);
-		return LTH_OK;
+		return rule.allowed ? check_value(infer, attr, &rule) : LTH_OK;
 	}
 	const char *nearest = lth_nearest(attr->name, names, num_names);
 	return lth_infer_reject(infer, nearest, "unknown attribute '%s'", attr->name);

@@ -100,6 +100,8 @@ static enum lth_code infer_non_max_suppression(struct lth_infer *infer)
 	enum lth_code code = lth_infer_need_rank(infer, 0, 3, 3);
 	if (!code)
 		code = lth_infer_need_rank(infer, 1, 3, 3);
+	for (uint32_t i = 2; !code && i < infer->node->num_inputs; i++)
+		code = lth_infer_need_one(infer, i);
 	if (!code)
 		code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, 0, 2), lth_dim_const(dims, 4),
 					 "four coordinates a box");

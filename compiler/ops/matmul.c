@@ -1,6 +1,7 @@
 /* Matrix products: MatMul, MatMulInteger, QLinearMatMul, Gemm. One generic form, a reduction over k of products of
  * broadcast reads, and the description for the templates; the elements finish what both leave: scales, bias,
  * rounding. */
+#include "compiler/ops/build.h"
 #include "compiler/ops/family.h"
 
 #include <assert.h>
@@ -25,20 +26,76 @@ static struct operands operands_of(const struct lth_node *node)
 
 /* ---- MatMul ---- */
 
-/* A scale or zero point: one, or a vector over rows (a) or columns (b), or a shape that broadcasts. */
-static enum lth_code check_parameter(struct lth_infer *infer, uint32_t input, lth_dim count)
+/* A scale or zero point of a matrix: one, or one for each place of its `axis` (rows of the first, columns of the second
+ * matrix), also with the matrices' other axes before it. */
+static enum lth_code check_parameter(struct lth_infer *infer, uint32_t input, const struct lth_type *matrix,
+				     uint32_t axis)
 {
 	const struct lth_type *type = lth_infer_type(infer, input);
 	lth_dim one = lth_dim_const(infer->dims, 1);
-	if (!type || type->rank != 1 || type->dims[0] == one)
-		return LTH_OK;
-	lth_dim shape[LTH_MAX_RANK] = {count}; /* one for each, or one for all */
-	uint32_t rank = 1;
-	return lth_infer_broadcast(infer, shape, &rank, type->dims, 1);
+	enum lth_code code = LTH_OK;
+	if (!type || matrix->rank < 2 || type->rank <= 1)
+		return type && type->rank == 1 && matrix->rank > 1 && type->dims[0] != one
+			       ? lth_infer_require(infer, LTH_REL_EQ, type->dims[0], matrix->dims[axis],
+						   "one scale and zero point, or one a row or column")
+			       : lth_infer_need_one(infer, input);
+	code = lth_infer_need_rank(infer, input, 0, matrix->rank);
+	for (uint32_t i = 0; !code && i < type->rank; i++) {
+		uint32_t at = matrix->rank - type->rank + i;
+		bool summed = at != axis && at + 2 >= matrix->rank;
+		if (type->dims[i] != one)
+			code = lth_infer_require(infer, LTH_REL_EQ, type->dims[i], summed ? one : matrix->dims[at],
+						 "a scale and zero point for each row or column");
+	}
+	return code;
+}
+
+/* Scales and zero points of the factors, and of what QLinearMatMul gives. */
+static enum lth_code check_parameters(struct lth_infer *infer, const struct operands *in)
+{
+	enum { A_SCALE = 1, B_SCALE = 4, Y_SCALE = 6, Y_ZERO = 7 };
+	const struct lth_type *a = lth_infer_type(infer, in->a), *b = lth_infer_type(infer, in->b);
+	enum lth_code code = check_parameter(infer, in->a_zero, a, a->rank > 1 ? a->rank - 2 : 0);
+	if (!code)
+		code = check_parameter(infer, in->b_zero, b, b->rank - 1);
+	if (code || lth_op_id(infer->node->op) != LTH_OP_ID_QLinearMatMul)
+		return code;
+	code = check_parameter(infer, A_SCALE, a, a->rank > 1 ? a->rank - 2 : 0);
+	if (!code)
+		code = check_parameter(infer, B_SCALE, b, b->rank - 1);
+	for (uint32_t i = Y_SCALE; !code && i <= Y_ZERO; i++)
+		code = lth_infer_need_one(infer, i);
+	return code;
+}
+
+/* QLinearMatMul of narrow floats, which have no sums in integers: dequantise, multiply, quantise. */
+static enum lth_code expand_narrow_floats(struct lth_infer *infer)
+{
+	enum { A, A_SCALE, A_ZERO, B, B_SCALE, B_ZERO, Y_SCALE, Y_ZERO };
+	const struct lth_attr row = lth_attr_int("axis", -2), column = lth_attr_int("axis", -1);
+	lth_value_id in[Y_ZERO + 1], factors[2];
+	for (uint32_t i = A; i <= Y_ZERO; i++)
+		in[i] = lth_in(infer, i);
+	factors[0] = lth_build(infer, LTH_OP_ID_DequantizeLinear, in + A, 3, &row, 1);
+	factors[1] = lth_build(infer, LTH_OP_ID_DequantizeLinear, in + B, 3, &column, 1);
+	lth_value_id y[] = {lth_build(infer, LTH_OP_ID_MatMul, factors, 2, NULL, 0), in[Y_SCALE], in[Y_ZERO]};
+	lth_build_output(infer, 0, lth_build(infer, LTH_OP_ID_QuantizeLinear, y, 3, &row, 1));
+	return LTH_OK;
+}
+
+static bool quantises_to_floats(const struct lth_infer *infer)
+{
+	enum { A, B = 3, Y_ZERO = 7 };
+	return lth_op_id(infer->node->op) == LTH_OP_ID_QLinearMatMul &&
+	       (lth_dtype_in(lth_infer_type(infer, A)->dtype, "f8") ||
+		lth_dtype_in(lth_infer_type(infer, B)->dtype, "f8") ||
+		lth_dtype_in(lth_infer_type(infer, Y_ZERO)->dtype, "f8"));
 }
 
 static enum lth_code infer_matmul(struct lth_infer *infer)
 {
+	if (quantises_to_floats(infer))
+		return lth_build_expand(infer, expand_narrow_floats);
 	struct operands in = operands_of(infer->node);
 	const struct lth_type *a = lth_infer_type(infer, in.a), *b = lth_infer_type(infer, in.b);
 	lth_dim dims[LTH_MAX_RANK];
@@ -54,12 +111,8 @@ static enum lth_code infer_matmul(struct lth_infer *infer)
 		code = lth_infer_broadcast(infer, dims, &rank, a->dims, a->rank - 2);
 	if (!code && b->rank > 2)
 		code = lth_infer_broadcast(infer, dims, &rank, b->dims, b->rank - 2);
-	if (!code && infer->node->num_inputs > 2 && in.a_zero != LTH_NONE) {
-		if (a->rank > 1)
-			code = check_parameter(infer, in.a_zero, a->dims[a->rank - 2]);
-		if (!code && b->rank > 1)
-			code = check_parameter(infer, in.b_zero, b->dims[b->rank - 1]);
-	}
+	if (!code && in.a_zero != LTH_NONE)
+		code = check_parameters(infer, &in);
 	if (code)
 		return code;
 	if (a->rank > 1)
@@ -300,24 +353,27 @@ static lth_sx gemm_stage(struct lth_lower *lower, const struct lth_node *node, u
 /* x times an attribute: of integers in double, as the factor is not whole. */
 static lth_sx scale_by(struct lth_sx_pool *pool, lth_sx x, double factor)
 {
-	enum lth_dtype type = lth_sx_dtype(pool, x);
 	if (factor == 1)
 		return x;
-	if (lth_is_float(type))
-		return lth_mul(pool, x, lth_same_const(pool, x, factor));
-	lth_sx wide = lth_mul(pool, lth_sx_cast(pool, x, LTH_DTYPE_F64), lth_sx_const_f(pool, LTH_DTYPE_F64, factor));
-	return lth_sx_cast(pool, wide, type);
+	return lth_mul(pool, x, lth_same_const(pool, x, factor));
 }
 
+/* Of integers by factors the whole sum is computed in reals, and cut once. */
 static lth_sx gemm_element(struct lth_lower *lower, const struct lth_node *node, uint32_t output, const lth_sx *index)
 {
 	(void)output;
 	struct lth_sx_pool *pool = lth_lower_pool(lower);
-	double beta = lth_op_float(node, "beta");
-	lth_sx x = scale_by(pool, lth_result(lower, node, 0, sum_dtype(lower, node)), lth_op_float(node, "alpha"));
-	if (lth_node_input(node, 2) == LTH_NONE || beta == 0)
-		return x;
-	return lth_add(pool, x, scale_by(pool, lth_read_input(lower, node, 2, index, 2), beta));
+	double alpha = lth_op_float(node, "alpha"), beta = lth_op_float(node, "beta");
+	bool adds = lth_node_input(node, 2) != LTH_NONE && beta != 0;
+	lth_sx x = lth_result(lower, node, 0, sum_dtype(lower, node));
+	enum lth_dtype type = lth_sx_dtype(pool, x);
+	bool whole = lth_is_float(type) || (alpha == 1 && (beta == 1 || !adds));
+	x = scale_by(pool, whole ? x : lth_sx_cast(pool, x, LTH_DTYPE_F64), alpha);
+	if (adds) {
+		lth_sx c = lth_read_input(lower, node, 2, index, 2);
+		x = lth_add(pool, x, scale_by(pool, whole ? c : lth_sx_cast(pool, c, LTH_DTYPE_F64), beta));
+	}
+	return whole ? x : lth_sx_cast(pool, x, type);
 }
 
 static bool gemm_problem(struct lth_lower *lower, const struct lth_node *node, struct lth_problem *out,

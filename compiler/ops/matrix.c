@@ -54,6 +54,21 @@ static enum lth_code check_linear_attention(struct lth_infer *infer, int64_t q_h
 	return code;
 }
 
+/* A decay for each head or each row of its state; a rate for each head, or one. */
+static enum lth_code check_gates(struct lth_infer *infer, lth_dim heads, lth_dim key_size)
+{
+	struct lth_dims *dims = infer->dims;
+	lth_dim one = lth_dim_const(dims, 1);
+	enum lth_code code = LTH_OK;
+	if (lth_infer_type(infer, DECAY) && lth_dim_equal(dims, lth_infer_dim(infer, DECAY, 2), heads) != LTH_YES)
+		code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, DECAY, 2),
+					 lth_dim_mul(dims, heads, key_size), "a decay for each head, or each of its keys");
+	if (!code && lth_infer_type(infer, BETA) && lth_dim_equal(dims, lth_infer_dim(infer, BETA, 2), one) != LTH_YES)
+		code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, BETA, 2), heads,
+					 "one rate, or one for each head");
+	return code;
+}
+
 static enum lth_code infer_linear_attention(struct lth_infer *infer)
 {
 	struct lth_dims *dims = infer->dims;
@@ -70,6 +85,8 @@ static enum lth_code infer_linear_attention(struct lth_infer *infer)
 	code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, QUERY, 2),
 				 lth_dim_mul(dims, key_size, lth_dim_const(dims, q_heads)),
 				 "queries and keys of one size");
+	if (!code)
+		code = check_gates(infer, heads, key_size);
 	for (uint32_t axis = 0; !code && lth_infer_type(infer, PAST_STATE) && axis < 4; axis++)
 		code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, PAST_STATE, axis), state[axis],
 					 "a past state [batch, kv heads, key size, value size]");

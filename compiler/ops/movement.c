@@ -306,6 +306,8 @@ const struct lth_op_impl lth_impl_space_to_depth = {.infer = infer_blocks, .elem
 static enum lth_code infer_trilu(struct lth_infer *infer)
 {
 	enum lth_code code = lth_infer_need_rank(infer, 0, 2, LTH_MAX_RANK);
+	if (!code)
+		code = lth_infer_need_one(infer, 1);
 	return code ? code : lth_infer_like(infer, 0, 0);
 }
 

@@ -383,8 +383,8 @@ static enum lth_code infer_lrn(struct lth_infer *infer)
 {
 	int64_t size = lth_op_int(infer->node, "size");
 	enum lth_code code = lth_infer_need_rank(infer, 0, 3, LTH_MAX_RANK);
-	if (!code && size < 1)
-		code = lth_infer_reject(infer, "1 or more", "size %lld", (long long)size);
+	if (!code && (size < 1 || size > INT32_MAX))
+		code = lth_infer_reject(infer, "1 or more, within 32 bits", "size %lld", (long long)size);
 	return code ? code : lth_infer_like(infer, 0, 0);
 }
 

@@ -134,6 +134,8 @@ static enum lth_code check_cell(struct lth_infer *infer, lth_dim batch, lth_dim 
 		code = check_shape(infer, INITIAL_C, (lth_dim[]){directions, batch, hidden}, 3);
 	if (!code)
 		code = check_shape(infer, PEEPHOLES, (lth_dim[]){directions, three}, 2);
+	if (!code && lth_node_attr(infer->node, "hidden_size") && (given < 1 || given > INT32_MAX))
+		code = lth_infer_reject(infer, "1 or more", "hidden_size %lld", (long long)given);
 	if (!code && given)
 		code = lth_infer_require(infer, LTH_REL_EQ, hidden, lth_dim_const(dims, given),
 					 "hidden_size as the weights'");

@@ -37,8 +37,9 @@ static enum lth_code infer_roi_align(struct lth_infer *infer)
 	if (!code)
 		code = lth_infer_unify(infer, lth_infer_dim(infer, ROIS, 0), lth_infer_dim(infer, BATCH, 0),
 				       "a batch index for each region", &rois);
-	if (!code && (height < 1 || width < 1 || lth_op_int(infer->node, "sampling_ratio") < 0))
-		code = lth_infer_reject(infer, "sizes of 1 or more, a ratio of 0 or more", "%lld x %lld by %lld",
+	if (!code && (height < 1 || width < 1 || lth_op_int(infer->node, "sampling_ratio") < 0 ||
+		      lth_op_int(infer->node, "sampling_ratio") > INT16_MAX))
+		code = lth_infer_reject(infer, "sizes of 1 or more, a ratio of 0 to 32767", "%lld x %lld by %lld",
 					(long long)height, (long long)width,
 					(long long)lth_op_int(infer->node, "sampling_ratio"));
 	if (code)

@@ -230,6 +230,8 @@ static enum lth_code infer_pad(struct lth_infer *infer)
 	struct pad sides[LTH_MAX_RANK];
 	enum lth_code code = lth_infer_need_ints(infer, 1, INT64_MIN, &pads, &count);
 	if (!code)
+		code = lth_infer_need_one(infer, 2);
+	if (!code)
 		code = lth_infer_axes(infer, 3, type->rank, &axes);
 	if (!code && lth_infer_type(infer, 3))
 		lth_infer_ints(infer, 3, &num_axes);

@@ -259,6 +259,10 @@ static enum lth_code infer_stft(struct lth_infer *infer)
 	uint32_t count;
 	enum lth_code code = lth_infer_need_rank(infer, SIGNAL, 2, 3);
 	if (!code)
+		code = lth_infer_need_one(infer, FRAME_STEP);
+	if (!code)
+		code = lth_infer_need_one(infer, FRAME_LENGTH);
+	if (!code)
 		code = lth_infer_need_ints(infer, FRAME_STEP, 1, &step, &count);
 	if (!code && lth_infer_type(infer, WINDOW))
 		code = lth_infer_need_rank(infer, WINDOW, 1, 1);

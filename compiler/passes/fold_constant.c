@@ -104,7 +104,7 @@ static bool all_inputs_constant(const struct lth_graph *graph, const struct lth_
 		if (node->inputs[k] == LTH_NONE)
 			continue;
 		const struct lth_value *value = &graph->values[node->inputs[k]];
-		if (value->def != LTH_DEF_CONSTANT || value->type.dtype == LTH_DTYPE_STRING)
+		if (value->def != LTH_DEF_CONSTANT || lth_is_two_words(value->type.dtype))
 			return false;
 	}
 	return true;

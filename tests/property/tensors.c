@@ -59,6 +59,13 @@ static bool put_element(struct lth_host_tensor *tensor, int64_t i, char *word)
 	case LTH_CLASS_STRING:
 		((struct lth_string *)tensor->data)[i] = (struct lth_string){word, strcmp(word, "''") ? strlen(word) : 0};
 		return true;
+	case LTH_CLASS_COMPLEX: /* real and imaginary part, a comma between */
+		if (bits != 64 || *end != ',')
+			return false;
+		memcpy(at, &single, sizeof(single));
+		single = strtof(end + 1, &end);
+		memcpy(at + sizeof(single), &single, sizeof(single));
+		return !*end;
 	case LTH_CLASS_FLOAT:
 		if (bits != 32 && bits != 64)
 			return false;
