@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { BLOCK = 32 };
+enum { BLOCK = 16 };
 
 struct top_k {
 	const struct lth_builtin_tensor *in;
