@@ -304,6 +304,22 @@ static void infer_early(struct lth_importer *importer, const struct lth_draft *d
 	(void)code;
 }
 
+/* How many inputs and outputs the operator has, in words. */
+static void describe_ports(const struct lth_op *op, char *out, size_t size)
+{
+	char inputs[48];
+	if (op->max_inputs == UINT32_MAX)
+		snprintf(inputs, sizeof(inputs), "%u or more inputs", op->min_inputs);
+	else if (op->min_inputs == op->max_inputs)
+		snprintf(inputs, sizeof(inputs), "%u input%s", op->min_inputs, op->min_inputs == 1 ? "" : "s");
+	else
+		snprintf(inputs, sizeof(inputs), "%u to %u inputs", op->min_inputs, op->max_inputs);
+	if (op->max_outputs == UINT32_MAX)
+		snprintf(out, size, "%s", inputs);
+	else
+		snprintf(out, size, "%s and at most %u output%s", inputs, op->max_outputs, op->max_outputs == 1 ? "" : "s");
+}
+
 enum lth_code lth_importer_emit(struct lth_importer *importer, struct lth_draft *draft)
 {
 	if (++importer->num_nodes > MAX_NODES)
@@ -326,8 +342,7 @@ enum lth_code lth_importer_emit(struct lth_importer *importer, struct lth_draft 
 	if (draft->num_inputs < op->min_inputs || draft->num_inputs > op->max_inputs ||
 	    draft->num_outputs > op->max_outputs) {
 		char expected[96];
-		snprintf(expected, sizeof(expected), "%u to %u inputs and at most %u outputs", op->min_inputs,
-			 op->max_inputs, op->max_outputs);
+		describe_ports(op, expected, sizeof(expected));
 		return lth_importer_fail(importer, LTH_INVALID_GRAPH, draft->name, expected,
 					 "%s with %u inputs and %u outputs", draft->op, draft->num_inputs,
 					 draft->num_outputs);

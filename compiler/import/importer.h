@@ -69,6 +69,8 @@ LTH_MUST_CHECK enum lth_code lth_importer_end(struct lth_importer *importer);
 LTH_MUST_CHECK enum lth_code lth_importer_symbol(struct lth_importer *importer, const struct lth_import_dim *preset,
 						 lth_dim *out);
 LTH_MUST_CHECK enum lth_code lth_importer_emit(struct lth_importer *importer, struct lth_draft *draft);
+/* Of ai.onnx; what nodes of a JSON document without an opset mean. */
+enum { LTH_NEWEST_OPSET = 28 };
 /* Fails with what was found; `place` is the node or value. */
 enum lth_code lth_importer_fail(struct lth_importer *importer, enum lth_code code, const char *place,
 				const char *expected, const char *found_format, ...) LTH_PRINTF(5, 6);

@@ -301,8 +301,6 @@ enum lth_code lth_json_graph(struct lth_json *json, const struct lth_json_path *
 
 /* ---- the document ---- */
 
-enum { NEWEST_OPSET = 28 }; /* what nodes of a document without an opset mean */
-
 /* A number, or an object of domains, or absent. */
 static enum lth_code check_opset(struct lth_json *json, const struct lth_json_path *root)
 {
@@ -312,10 +310,12 @@ static enum lth_code check_opset(struct lth_json *json, const struct lth_json_pa
 	json_t *version;
 	if (json_is_integer(opset) && json_integer_value(opset) >= 1) {
 		json->base.graph->opset = json_integer_value(opset);
-		return LTH_OK;
+		return json->base.graph->opset > LTH_NEWEST_OPSET
+			       ? lth_json_fail(json, &at, "a version up to 28", "%" PRId64, json->base.graph->opset)
+			       : LTH_OK;
 	}
 	if (!opset) {
-		json->base.graph->opset = NEWEST_OPSET;
+		json->base.graph->opset = LTH_NEWEST_OPSET;
 		return LTH_OK;
 	}
 	if (!json_is_object(opset))
@@ -326,7 +326,7 @@ static enum lth_code check_opset(struct lth_json *json, const struct lth_json_pa
 			return lth_json_fail(json, &at_domain, "a version of at least 1", "another value");
 	}
 	const json_t *main = json_object_get(opset, "");
-	json->base.graph->opset = main ? json_integer_value(main) : NEWEST_OPSET;
+	json->base.graph->opset = main ? json_integer_value(main) : LTH_NEWEST_OPSET;
 	return LTH_OK;
 }
 

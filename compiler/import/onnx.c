@@ -15,6 +15,27 @@ static void arena_free(void *arena, void *memory)
 	(void)memory; /* goes with the arena */
 }
 
+static bool is_main_domain(const char *domain)
+{
+	return !domain || !*domain || strcmp(domain, "ai.onnx") == 0;
+}
+
+/* An operator set that is newer than what is known may mean something else by the same names. */
+static enum lth_code check_opsets(struct lth_importer *importer, const char *place, Lth__Onnx__OpsetId **sets,
+				  size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const char *domain = sets[i]->domain ? sets[i]->domain : "";
+		if (sets[i]->version < 1)
+			return lth_importer_fail(importer, LTH_INVALID_MODEL, place, "versions of at least 1",
+						 "operator set '%s' version %" PRId64, domain, sets[i]->version);
+		if (is_main_domain(domain) && sets[i]->version > LTH_NEWEST_OPSET)
+			return lth_importer_fail(importer, LTH_UNSUPPORTED, place, "operator sets of ai.onnx up to 28",
+						 "operator set version %" PRId64, sets[i]->version);
+	}
+	return LTH_OK;
+}
+
 static enum lth_code unpack(const void *bytes, size_t size, struct lth_arena *arena, const Lth__Onnx__Model **out,
 			    struct lth_importer *importer)
 {
@@ -30,21 +51,22 @@ static enum lth_code unpack(const void *bytes, size_t size, struct lth_arena *ar
 	if (!model->has_ir_version || model->ir_version < 1)
 		return lth_importer_fail(importer, LTH_INVALID_MODEL, "model", "an IR version of at least 1",
 					 "IR version %" PRId64, model->ir_version);
-	for (size_t i = 0; i < model->n_opset_import; i++)
-		if (model->opset_import[i]->version < 1)
-			return lth_importer_fail(importer, LTH_INVALID_MODEL, "model", "versions of at least 1",
-						 "operator set '%s' version %" PRId64,
-						 model->opset_import[i]->domain ? model->opset_import[i]->domain : "",
-						 model->opset_import[i]->version);
-	*out = model;
-	return LTH_OK;
+	enum lth_code code = check_opsets(importer, "model", model->opset_import, model->n_opset_import);
+	for (size_t i = 0; i < model->n_functions && code == LTH_OK; i++) {
+		const Lth__Onnx__Function *function = model->functions[i];
+		code = check_opsets(importer, function->name ? function->name : "function", function->opset_import,
+				    function->n_opset_import);
+	}
+	if (code == LTH_OK)
+		*out = model;
+	return code;
 }
 
 static int64_t main_opset(const Lth__Onnx__Model *model)
 {
 	for (size_t i = 0; i < model->n_opset_import; i++) {
 		const char *domain = model->opset_import[i]->domain;
-		if (!domain || !*domain || strcmp(domain, "ai.onnx") == 0)
+		if (is_main_domain(domain))
 			return model->opset_import[i]->version;
 	}
 	return 1;

@@ -329,6 +329,7 @@ START_TEST(wrong_structure_is_refused_with_a_place)
 	g = ow_message();
 	ow_int(&g, 1, 8);
 	expect_fault(import(g), LTH_INVALID_MODEL, "without one");
+	expect_fault(import(ow_model((struct lth_buf){0}, 29)), LTH_UNSUPPORTED, "up to 28");
 }
 END_TEST
 

@@ -4,6 +4,7 @@ golden_import_tests = \
 	%D%/dims-override-the-document.lt \
 	%D%/json-lists-missing.lt \
 	%D%/json-no-values.lt \
+	%D%/json-opset-unknown.lt \
 	%D%/json-range-of-no-symbol.lt \
 	%D%/json-without-opset.lt \
 	%D%/layout-needs-rank.lt \
