@@ -223,6 +223,8 @@ enum lth_code lth_infer_require(struct lth_infer *infer, enum lth_relation relat
 		return lth_infer_reject(infer, rule, "%s and %s", lth_infer_dim_text(infer, a),
 					lth_infer_dim_text(infer, b));
 	const struct lth_node *node = &graph->nodes[infer->id];
+	if (graph->tentative && node->op->kind != LTH_OP_COMPOSITE)
+		return LTH_OK; /* of sizes that a loop may change; said again when they have settled */
 	lth_graph_guard(graph, &(struct lth_guard){
 				       .region = node->region, .relation = relation, .a = a, .b = b, .node = node->name, .what = rule});
 	return LTH_OK;

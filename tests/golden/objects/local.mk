@@ -1,8 +1,9 @@
-# Sequences, optionals and maps.
+# Sequences, optionals and maps, and what loops around them must not decide early.
 golden_objects_tests = \
 	%D%/element-type.lt \
 	%D%/element-widens-in-a-loop.lt \
 	%D%/empty-optional.lt \
+	%D%/guards-of-a-settled-loop.lt \
 	%D%/if-in-a-loop-that-grows.lt \
 	%D%/if-joins.lt \
 	%D%/json-type-attribute.lt \
