@@ -186,21 +186,32 @@ static lth_dim kept_extent(struct lth_dims *dims, const struct lth_axes *axes, c
 	return sum;
 }
 
-/* Without axes, those that are 1 go. */
-static enum lth_code squeeze_ones(struct lth_infer *infer, struct lth_axes *axes)
+/* Without axes, those that are 1 go. Where only the run knows which are, it must be as many as the result's declared rank
+ * says. */
+static enum lth_code squeeze_ones(struct lth_infer *infer, struct lth_axes *axes, uint32_t *out_dropped)
 {
 	const struct lth_type *type = lth_infer_type(infer, 0);
-	lth_dim one = lth_dim_const(infer->dims, 1);
+	struct lth_dims *d = infer->dims;
+	lth_dim one = lth_dim_const(d, 1), count = lth_dim_const(d, 0);
+	lth_value_id result = infer->node->outputs[0];
+	uint32_t rank = result == LTH_NONE ? LTH_RANK_UNKNOWN : infer->graph->values[result].declared_rank;
 	for (uint32_t i = 0; i < type->rank; i++) {
-		enum lth_truth is_one = lth_dim_equal(infer->dims, type->dims[i], one);
-		if (is_one == LTH_UNKNOWN)
+		enum lth_truth is_one = lth_dim_equal(d, type->dims[i], one);
+		axes->in[i] = is_one == LTH_UNKNOWN ? lth_dim_is(d, type->dims[i], 1) : lth_dim_const(d, is_one == LTH_YES);
+		axes->flags |= is_one == LTH_YES ? 1u << i : 0;
+		axes->known &= is_one != LTH_UNKNOWN;
+		count = lth_dim_add(d, count, axes->in[i]);
+		if (is_one == LTH_UNKNOWN && (rank == LTH_RANK_UNKNOWN || rank > type->rank))
 			return lth_infer_unsupported(infer, "name the axes",
 						     "the output's rank depends on whether axis %u of size %s is 1", i,
 						     lth_infer_dim_text(infer, type->dims[i]));
-		axes->in[i] = lth_dim_const(infer->dims, is_one == LTH_YES);
-		axes->flags |= is_one == LTH_YES ? 1u << i : 0;
 	}
-	return LTH_OK;
+	*out_dropped = (uint32_t)__builtin_popcount(axes->flags);
+	if (axes->known)
+		return LTH_OK;
+	*out_dropped = type->rank - rank;
+	return lth_infer_require(infer, LTH_REL_EQ, count, lth_dim_const(d, *out_dropped),
+				 "as many axes of size 1 as the result has axes less");
 }
 
 static enum lth_code infer_squeeze(struct lth_infer *infer)
@@ -212,15 +223,16 @@ static enum lth_code infer_squeeze(struct lth_infer *infer)
 	struct lth_axes axes;
 	enum lth_code code = lth_infer_axes(infer, 1, type->rank, &axes);
 	if (!code && !lth_infer_type(infer, 1))
-		code = squeeze_ones(infer, &axes);
-	for (uint32_t i = 0; !code && i < type->rank; i++) {
+		code = squeeze_ones(infer, &axes, &dropped);
+	for (uint32_t i = 0; !code && lth_infer_type(infer, 1) && i < type->rank; i++) {
 		lth_dim excess = lth_dim_mul(d, axes.in[i], lth_dim_sub(d, type->dims[i], one));
 		code = lth_infer_require(infer, LTH_REL_EQ, excess, zero, "squeezed axes of size 1");
 	}
 	if (code)
 		return code;
-	dropped = (uint32_t)__builtin_popcount(axes.flags);
-	if (!axes.known)
+	if (lth_infer_type(infer, 1))
+		dropped = (uint32_t)__builtin_popcount(axes.flags);
+	if (lth_infer_type(infer, 1) && !axes.known)
 		lth_infer_ints(infer, 1, &dropped);
 	if (dropped > type->rank)
 		return lth_infer_reject(infer, "each axis once", "%u axes for rank %u", dropped, type->rank);

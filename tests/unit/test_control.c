@@ -191,7 +191,22 @@ struct example {
 	"{\"name\":\"two\",\"type\":\"i64\",\"shape\":[1],\"values\":[2]}],\"nodes\":[" nodes "],\"outputs\":[\"y\"]}"
 #define X23 {F32(1, 2, 3, 4, 5, 6), .rank = 2, .dims = {2, 3}}
 
+/* Row sums of each row's running sums: a Scan whose slices another Scan goes through. */
+#define SCAN_IN_SCAN                                                                                                   \
+	"{\"opset\":17,\"inputs\":[{\"name\":\"x\",\"type\":\"f32\",\"shape\":[2,3]}],\"constants\":["                    \
+	"{\"name\":\"zero\",\"type\":\"f32\",\"shape\":[],\"values\":[0]}],\"nodes\":["                                    \
+	"{\"op\":\"Scan\",\"inputs\":[\"zero\",\"x\"],\"outputs\":[\"all\",\"y\"],\"attributes\":{\"num_scan_inputs\":1,"         \
+	"\"body\":{\"graph\":{\"inputs\":[{\"name\":\"t\",\"type\":\"f32\",\"shape\":[]},"                               \
+	"{\"name\":\"row\",\"type\":\"f32\",\"shape\":[3]}],\"nodes\":["                                               \
+	"{\"op\":\"Scan\",\"inputs\":[\"t\",\"row\"],\"outputs\":[\"u\",\"sums\"],\"attributes\":{\"num_scan_inputs\":1,"         \
+	"\"body\":{\"graph\":{\"inputs\":[{\"name\":\"a\",\"type\":\"f32\",\"shape\":[]},"                               \
+	"{\"name\":\"e\",\"type\":\"f32\",\"shape\":[]}],\"nodes\":["                                                 \
+	"{\"op\":\"Add\",\"inputs\":[\"a\",\"e\"],\"outputs\":[\"b\"]}],\"outputs\":[\"b\",\"b\"]}}}}],"                         \
+	"\"outputs\":[\"u\",\"sums\"]}}}}],\"outputs\":[\"all\",\"y\"]}"
+
 static const struct example examples[] = {
+	{"a scan inside a scan", SCAN_IN_SCAN, {X23}, 1,
+	 {{F32(21), .rank = 0}, {F32(1, 3, 6, 10, 15, 21), .rank = 2, .dims = {2, 3}}}, 2, NULL},
 	{"a list that another value stands for",
 	 BY_LIST("2", "{\"op\":\"Identity\",\"inputs\":[\"a\"],\"outputs\":[\"b\"]},"
 		      "{\"op\":\"Tile\",\"inputs\":[\"x\",\"b\"],\"outputs\":[\"y\"]}"),
