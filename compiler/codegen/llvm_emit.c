@@ -330,12 +330,13 @@ static LLVMValueRef emit_permute(struct emitter *e, const struct lth_loop_instr 
 	if (instruction)
 		return lth_llvm_intrinsic(e, instruction, NULL, 0, arguments, 2);
 	LLVMValueRef result = LLVMGetPoison(LLVMTypeOf(arguments[0]));
-	LLVMValueRef lanes = LLVMBuildURem(e->builder, arguments[1], lth_llvm_int(LLVMTypeOf(arguments[1]), x->lanes), "");
+	LLVMValueRef count = lth_llvm_int(LLVMTypeOf(arguments[1]), x->lanes);
+	LLVMValueRef lanes = LLVMBuildURem(e->builder, arguments[1], count, "");
 	for (unsigned k = 0; k < x->lanes; k++) {
 		LLVMValueRef at = LLVMConstInt(i32, k, false);
 		LLVMValueRef from = LLVMBuildExtractElement(e->builder, lanes, at, "");
-		result = LLVMBuildInsertElement(e->builder, result, LLVMBuildExtractElement(e->builder, arguments[0], from, ""),
-						at, "");
+		LLVMValueRef value = LLVMBuildExtractElement(e->builder, arguments[0], from, "");
+		result = LLVMBuildInsertElement(e->builder, result, value, at, "");
 	}
 	return result;
 }

@@ -95,41 +95,55 @@ static void fill_body(void *context)
 	}
 }
 
-void lth_tables_fill(struct lth_map *map, unsigned lanes, struct lth_kernel_spec *out)
+/* The expressions of all roots that get tables. */
+static void choose_tables(struct lth_map *map)
 {
-	struct lth_dims *dims = map->lower->graph->dims;
-	struct lth_loop_fn *fn = map->emitter.fn;
-	lth_dim line = lth_dim_const(dims, 64), total = lth_dim_const(dims, 0);
-	uint32_t size = 0, filled = 0;
+	uint32_t size = 0;
 	for (uint32_t k = 0; k < 2 * map->num_outputs; k++)
 		size = map->roots[k].x >= size ? map->roots[k].x + 1 : size;
 	uint8_t *seen = lth_arena_alloc(map->lower->arena, size);
-	if (!seen || lanes < 2)
+	if (!seen)
 		return;
 	memset(seen, 0, size);
 	for (uint32_t k = 0; k < 2 * map->num_outputs; k++)
 		find_tables(map, map->roots[k].x, seen);
-	for (uint32_t depth = 0; depth < map->nest.num_axes; depth++) {
-		uint32_t axis = map->nest.axes[depth], first = filled;
-		for (uint32_t k = 0; k < map->tables.count; k++) {
-			struct lth_table *table = &map->tables.rows[k];
-			if (table->axis != axis)
-				continue;
-			/* whole vectors are read */
-			lth_dim count = lth_dim_add(dims, map->nest.extents[depth], lth_dim_const(dims, lanes));
-			lth_dim bytes = lth_dim_const(dims, (lth_dtype_bits(lth_sx_get(map->lower->pool, table->x)->dtype) + 7) / 8);
-			table->pointer = lth_loop_offset(fn, lth_loop_scratch(fn), lth_lower_dim(map->lower, total),
-							 LTH_DTYPE_U8);
-			bytes = lth_dim_ceildiv(dims, lth_dim_mul(dims, count, bytes), line);
-			total = lth_dim_add(dims, total, lth_dim_mul(dims, bytes, line));
-			filled++;
-		}
-		if (filled > first)
-			lth_emit_vector_loop(&map->emitter, axis, map->nest.extents[depth], LTH_LV_NONE, LTH_LV_NONE, lanes,
-					     fill_body, map);
+}
+
+/* Gives the tables of an axis their places from `*bytes` on, which moves behind them; how many there are. */
+static uint32_t place_tables(struct lth_map *map, uint32_t depth, unsigned lanes, lth_dim *bytes)
+{
+	struct lth_dims *dims = map->lower->graph->dims;
+	struct lth_loop_fn *fn = map->emitter.fn;
+	lth_dim line = lth_dim_const(dims, 64);
+	/* whole vectors are read */
+	lth_dim count = lth_dim_add(dims, map->nest.extents[depth], lth_dim_const(dims, lanes));
+	uint32_t placed = 0;
+	for (uint32_t k = 0; k < map->tables.count; k++) {
+		struct lth_table *table = &map->tables.rows[k];
+		if (table->axis != map->nest.axes[depth])
+			continue;
+		unsigned bits = lth_dtype_bits(lth_sx_get(map->lower->pool, table->x)->dtype);
+		lth_dim own = lth_dim_mul(dims, count, lth_dim_const(dims, (bits + 7) / 8));
+		lth_lv at = lth_lower_dim(map->lower, *bytes);
+		table->pointer = lth_loop_offset(fn, lth_loop_scratch(fn), at, LTH_DTYPE_U8);
+		*bytes = lth_dim_add(dims, *bytes, lth_dim_mul(dims, lth_dim_ceildiv(dims, own, line), line));
+		placed++;
 	}
+	return placed;
+}
+
+void lth_tables_fill(struct lth_map *map, unsigned lanes, struct lth_kernel_spec *out)
+{
+	lth_dim bytes = lth_dim_const(map->lower->graph->dims, 0);
+	if (lanes < 2)
+		return;
+	choose_tables(map);
+	for (uint32_t depth = 0; depth < map->nest.num_axes; depth++)
+		if (place_tables(map, depth, lanes, &bytes) > 0)
+			lth_emit_vector_loop(&map->emitter, map->nest.axes[depth], map->nest.extents[depth],
+					     LTH_LV_NONE, LTH_LV_NONE, lanes, fill_body, map);
 	if (map->tables.count)
-		out->scratch_bytes = total;
+		out->scratch_bytes = bytes;
 	map->emitter.tabulated = map->tables.count > 0;
 }
 

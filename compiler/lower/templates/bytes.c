@@ -1,12 +1,12 @@
-/* Products of bytes in register tiles: four neighbours along k are one element of a panel (a quad), multiplied and added
- * by dot4, which takes unsigned bytes of A and signed bytes of B. What is not so in memory is shifted by half the range,
- * and the zero points are taken off the sums:
+/* Products of bytes in register tiles: four neighbours along k are one element of a panel (a quad), multiplied and
+ * added by dot4, which takes unsigned bytes of A and signed bytes of B. What is not so in memory is shifted by half the
+ * range, and the zero points are taken off the sums:
  *
  *   sum (a - za)(b - zb) = sum a b' - za * sum (b - zb) - zb' * sum a,   b' = b - middle, zb' = zb - middle
  *
  * where the middle is 0 for signed bytes and 128 for unsigned ones. The columns' sums stand in front of each panel; if
- * some zb' is not 0 (wide), the zb' follow them, and the rows' sums are added up beside the products. All of it is exact
- * modulo 2^32, as the plain sums are. */
+ * some zb' is not 0 (wide), the zb' follow them, and the rows' sums are added up beside the products. All of it is
+ * exact modulo 2^32, as the plain sums are. */
 #include "compiler/lower/templates/internal.h"
 
 #include <string.h>
@@ -282,8 +282,10 @@ lth_lv lth_bytes_dot(struct lth_tiles *tiles, const struct lth_tile *tile, unsig
 	lth_lv whole = t_sub(fn, depth, lth_loop_i64(fn, left));
 	if (tiles->bytes->depth >= QUAD) {
 		lth_lv k = lth_loop_for(fn, lth_loop_i64(fn, 0), whole, QUAD, state, count + 1, phis);
-		if (a->ahead != LTH_LV_NONE)
-			lth_loop_prefetch(fn, lth_loop_offset(fn, a->ahead, t_mul_const(fn, k, rows), a->memory), false);
+		if (a->ahead != LTH_LV_NONE) {
+			lth_lv place = lth_loop_offset(fn, a->ahead, t_mul_const(fn, k, rows), a->memory);
+			lth_loop_prefetch(fn, place, false);
+		}
 		multiply_quads(tiles, tile, rows, a->pointer, k, QUAD, phis[count], phis);
 		phis[count] = lth_loop_offset(fn, phis[count], tiles->panel_step, LTH_DTYPE_I32);
 		lth_loop_end_for(fn, phis, count + 1, state);

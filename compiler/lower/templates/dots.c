@@ -1,7 +1,8 @@
 /* Convolution in one or two dimensions with few output channels, channels innermost in memory: register tiles of panels
  * would leave most lanes of each panel empty, so vectors run along the input channels instead. A tile is some pixels of
- * a row times all output channels, as many sums as a vector has lanes; at the end they are added up across lanes together,
- * in a tree that halves vectors pairwise. Tiles that lie inside the image look at no tap; others read zeros outside. */
+ * a row times all output channels, as many sums as a vector has lanes; at the end they are added up across lanes
+ * together, in a tree that halves vectors pairwise. Tiles that lie inside the image look at no tap; others read zeros
+ * outside. */
 #include "compiler/lower/templates/internal.h"
 
 #include <string.h>
@@ -34,7 +35,8 @@ bool lth_dots_plan(struct lth_dims *dims, const struct lth_machine *machine, con
 	if (conv->transposed || conv->groups != 1 || conv->spatial > 2 || !conv->w.constant ||
 	    !lth_t_loads_as(conv->x.memory, problem->compute) || !lth_t_loads_as(conv->w.memory, problem->compute) ||
 	    !lth_t_is(dims, conv->x_channel_stride, 1) || !lth_dim_is_const(dims, conv->out_channels, &outputs) ||
-	    outputs < 1 || outputs > MOST_OUTPUTS || outputs > lanes || !lth_dim_is_const(dims, conv->in_channels, &pack.columns) ||
+	    outputs < 1 || outputs > MOST_OUTPUTS || outputs > lanes ||
+	    !lth_dim_is_const(dims, conv->in_channels, &pack.columns) ||
 	    pack.columns < lanes || !lth_dim_is_const(dims, conv->w_in_stride, &pack.column_stride) ||
 	    !lth_dim_is_const(dims, conv->w_out_stride, &pack.k[0].stride))
 		return false;
@@ -54,8 +56,8 @@ bool lth_dots_plan(struct lth_dims *dims, const struct lth_machine *machine, con
 
 /* ---- sums ---- */
 
-/* Lane i of the result: all lanes of sums[i] together. At each step a pair becomes one vector whose blocks, half as wide,
- * hold the pair's blocks folded. */
+/* Lane i of the result: all lanes of sums[i] together. At each step a pair becomes one vector whose blocks, half as
+ * wide, hold the pair's blocks folded. */
 static lth_lv fold_sums(struct dots *d, lth_lv *sums)
 {
 	struct lth_loop_fn *fn = d->emit->fn;
@@ -64,7 +66,8 @@ static lth_lv fold_sums(struct dots *d, lth_lv *sums)
 	for (unsigned blocks = 1; blocks < lanes; blocks *= 2) {
 		unsigned width = lanes / blocks, half = width / 2;
 		for (unsigned lane = 0; lane < lanes; lane++) {
-			unsigned block = lane / half, from = block / blocks * lanes + block % blocks * width + lane % half;
+			unsigned block = lane / half;
+			unsigned from = block / blocks * lanes + block % blocks * width + lane % half;
 			low[lane] = from;
 			high[lane] = from + half;
 		}
@@ -122,7 +125,8 @@ static void add_taps(struct dots *d, lth_lv image, lth_lv y, const lth_lv *x, bo
 	enum lth_dtype memory = d->problem->x.memory;
 	unsigned count = d->pixels * d->outputs;
 	lth_lv rows[MOST_SUMS], columns[MOST_SUMS], pixels[MOST_SUMS], corner[MOST_SUMS];
-	lth_lv width = lth_t_param(d->emit, lth_dim_const(d->emit->dims, (d->channels + d->lanes - 1) / d->lanes * d->lanes));
+	int64_t padded = (d->channels + d->lanes - 1) / d->lanes * d->lanes;
+	lth_lv width = lth_t_param(d->emit, lth_dim_const(d->emit->dims, padded));
 	lth_lv output_step = t_mul(fn, t_mul(fn, d->kernel[0], d->kernel[1]), width);
 	for (unsigned p = 0; p < d->pixels; p++)
 		corner[p] = lth_loop_offset(fn, lth_loop_offset(fn, image, t_mul(fn, y, d->step[0]), memory),
@@ -223,8 +227,8 @@ static void read_params(struct dots *d)
 	d->first_tap = conv->w.pointer;
 	d->zeros = lth_loop_scratch(fn);
 	lth_lv i = lth_loop_for(fn, lth_loop_i64(fn, 0), lth_loop_i64(fn, d->channels), 1, NULL, 0, NULL);
-	lth_loop_store(fn, lth_loop_offset(fn, d->zeros, i, conv->x.memory), lth_t_zero(fn, d->compute, 1), conv->x.memory,
-		       LTH_LV_NONE);
+	lth_loop_store(fn, lth_loop_offset(fn, d->zeros, i, conv->x.memory), lth_t_zero(fn, d->compute, 1),
+		       conv->x.memory, LTH_LV_NONE);
 	lth_loop_end_for(fn, NULL, 0, NULL);
 	emit->scratch_bytes = lth_dim_const(emit->dims, d->channels * (lth_dtype_bits(conv->x.memory) / 8));
 }

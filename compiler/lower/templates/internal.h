@@ -137,8 +137,8 @@ struct lth_tiles {
 	const struct lth_bytes *bytes; /* products of bytes; NULL: of floats */
 	lth_dim extra_scratch; /* bytes the template wants for itself; LTH_DIM_NONE: none */
 	void *context;
-	/* Adds the products of `rows` rows (row_index) with the panel to `acc` (lth_tile_sums: rows x vectors, row-major,
-	 * then what bytes need). */
+	/* Adds the products of `rows` rows (row_index) with the panel to `acc` (lth_tile_sums: rows x vectors,
+	 * row-major, then what bytes need). */
 	void (*accumulate)(struct lth_tiles *tiles, const struct lth_tile *tile, unsigned rows, lth_lv *acc);
 	/* Hands `value`, columns from `column` on of the row at `row`, to the epilogue. */
 	void (*finish)(struct lth_tiles *tiles, const lth_lv *row, lth_lv column, lth_lv value, unsigned lanes,
@@ -190,8 +190,8 @@ lth_lv lth_tile_dot(struct lth_tiles *tiles, const struct lth_tile *tile, unsign
 lth_lv lth_tile_dot_unrolled(struct lth_tiles *tiles, const struct lth_tile *tile, unsigned rows,
 			     const struct lth_tile_rows *a, lth_lv panel, unsigned depth, lth_lv *acc);
 
-/* Products of bytes (bytes.c). A panel's element is a quad, four bytes of k; `depth` counts quads and the rows in front of
- * the panel's first k. */
+/* Products of bytes (bytes.c). A panel's element is a quad, four bytes of k; the tiles' `depth` counts quads and the rows
+ * in front of the panel's first. */
 struct lth_bytes {
 	const struct lth_zero_points *zero_points;
 	enum lth_dtype a_memory;

@@ -1,5 +1,5 @@
-/* Packing of constant weights at compile time. Elements are moved, not converted, but for bytes (bytes.c): any type of 1,
- * 2, 4 or 8 bytes. */
+/* Packing of constant weights at compile time. Elements are moved, not converted, but for bytes (bytes.c): any type of
+ * 1, 2, 4 or 8 bytes. */
 #include "compiler/lower/templates/internal.h"
 #include "runtime/base/checked.h"
 

@@ -60,8 +60,8 @@ struct lth_emit {
 /* How constant weights are laid out: panels of columns, k-major inside, so that a kernel streams them.
  *   for g in groups, for p in panels, for k (axes outermost first), for c in the panel's width: one element,
  * zero where the column does not exist. With `gates` > 1 a panel holds width / gates units of each gate side by side.
- * Bytes less their zero points: DIFFERENCES are panels of them as f32, QUADS panels of i32 whose elements are four bytes,
- * neighbours along the last k axis, behind the columns' sums (bytes.c). */
+ * Bytes less their zero points: DIFFERENCES are panels of them as f32, QUADS panels of i32 whose elements are four
+ * bytes, neighbours along the last k axis, behind the columns' sums (bytes.c). */
 enum lth_pack_kind { LTH_PACK_NONE, LTH_PACK_PANELS, LTH_PACK_WINOGRAD, LTH_PACK_QUADS, LTH_PACK_DIFFERENCES };
 struct lth_pack {
 	enum lth_pack_kind kind;
@@ -91,8 +91,8 @@ struct lth_operand {
 	bool constant; /* contents known now: may be packed */
 };
 
-/* Products of bytes (compute i32) are of elements less their operand's zero point, exact modulo 2^32. B (the weights) is
- * a constant; elements of A (x) are adjacent along the innermost axis of the sum. */
+/* Products of bytes (compute i32) are of elements less their operand's zero point, exact modulo 2^32. B (the weights)
+ * is a constant; elements of A (x) are adjacent along the innermost axis of the sum. */
 struct lth_zero_points {
 	struct lth_operand a; /* one number of A's type, read by the kernel; pointer NONE: 0 */
 	const void *b;        /* of B's type: NULL: 0, else one, or one a column */
