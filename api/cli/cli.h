@@ -132,6 +132,8 @@ const char *lth_cli_member(const json_t *object, const char *key); /* text, or "
 int64_t lth_cli_int(const json_t *object, const char *key); /* or -1 */
 double lth_cli_real(const json_t *object, const char *key); /* or -1 */
 void lth_cli_print_json(const json_t *json);
+/* Inputs or outputs of a document, a line each. */
+void lth_cli_print_ports(const json_t *ports, const char *label);
 void lth_cli_clear_progress(struct lth_cli *cli);
 
 /* A table of text: cells row by row; columns are as wide as their widest cell. Numbers align right. */

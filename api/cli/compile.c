@@ -35,22 +35,6 @@ static const char *suffix_by_kind(const char *kind)
 	return strcmp(kind, "exe") == 0 ? ".exe" : "";
 }
 
-static void print_ports(const json_t *ports, const char *label)
-{
-	size_t index, axis;
-	json_t *port, *dim;
-	json_array_foreach(ports, index, port) {
-		printf("%-10s%s: %s[", label, lth_cli_member(port, "name"), lth_cli_member(port, "type"));
-		json_array_foreach(json_object_get(port, "dims"), axis, dim) {
-			if (json_is_integer(dim))
-				printf("%s%lld", axis ? ", " : "", (long long)json_integer_value(dim));
-			else
-				printf("%s%s", axis ? ", " : "", json_string_value(dim));
-		}
-		puts("]");
-	}
-}
-
 static void print_time(const json_t *result)
 {
 	size_t index;
@@ -108,8 +92,8 @@ static void print_summary(const json_t *result, const char *path)
 	lth_cli_bytes(lth_cli_int(model, "constants_bytes"), constants, sizeof(constants));
 	printf("%-10s%s: %lld nodes, opset %lld, constants %s\n", "model", path, (long long)lth_cli_int(model, "nodes"),
 	       (long long)lth_cli_int(model, "opset"), constants);
-	print_ports(json_object_get(model, "inputs"), "input");
-	print_ports(json_object_get(model, "outputs"), "output");
+	lth_cli_print_ports(json_object_get(model, "inputs"), "input");
+	lth_cli_print_ports(json_object_get(model, "outputs"), "output");
 	print_time(result);
 	print_memory(json_object_get(result, "memory"));
 	print_measure(json_object_get(result, "measure"));

@@ -26,22 +26,6 @@ static enum lth_code describe_library(struct lth_cli *cli, const char *path, str
 	return code;
 }
 
-static void print_ports(const json_t *ports, const char *label)
-{
-	size_t index, axis;
-	json_t *port, *dim;
-	json_array_foreach(ports, index, port) {
-		printf("%-10s%s: %s[", label, lth_cli_member(port, "name"), lth_cli_member(port, "dtype"));
-		json_array_foreach(json_object_get(port, "dims"), axis, dim) {
-			if (json_is_integer(dim))
-				printf("%s%lld", axis ? ", " : "", (long long)json_integer_value(dim));
-			else
-				printf("%s%s", axis ? ", " : "", json_string_value(dim));
-		}
-		puts("]");
-	}
-}
-
 static void print_symbols(const json_t *symbols)
 {
 	size_t index;
@@ -104,8 +88,8 @@ static enum lth_code print_all(struct lth_cli *cli, const char *path, const stru
 		char *text = json_dumps(made, JSON_COMPACT);
 		printf("%-10s%s, runtime %s\n", "model", lth_cli_member(document, "name"),
 		       lth_cli_member(document, "runtime"));
-		print_ports(json_object_get(document, "inputs"), "input");
-		print_ports(json_object_get(document, "outputs"), "output");
+		lth_cli_print_ports(json_object_get(document, "inputs"), "input");
+		lth_cli_print_ports(json_object_get(document, "outputs"), "output");
 		print_symbols(json_object_get(document, "symbols"));
 		print_memory(json_object_get(document, "memory"));
 		if (text)

@@ -115,3 +115,21 @@ void lth_cli_table_print(struct lth_cli_table *table, FILE *file)
 	free(table->cells);
 	*table = (struct lth_cli_table){.columns = table->columns};
 }
+
+void lth_cli_print_ports(const json_t *ports, const char *label)
+{
+	size_t index, axis;
+	json_t *port, *dim;
+	json_array_foreach(ports, index, port) {
+		const json_t *dims = json_object_get(port, "dims");
+		const char *type = lth_cli_member(port, json_object_get(port, "dtype") ? "dtype" : "type");
+		printf("%-10s%s: %s%s", label, lth_cli_member(port, "name"), type, dims ? "[" : "");
+		json_array_foreach(dims, axis, dim) {
+			if (json_is_integer(dim))
+				printf("%s%lld", axis ? ", " : "", (long long)json_integer_value(dim));
+			else
+				printf("%s%s", axis ? ", " : "", json_string_value(dim));
+		}
+		puts(dims ? "]" : "");
+	}
+}

@@ -16,30 +16,39 @@ static json_t *figure(int64_t value)
 	return value < 0 ? json_null() : json_integer(value);
 }
 
+static json_t *dims_of(const struct lth_graph *graph, const struct lth_type *type)
+{
+	json_t *dims = json_array();
+	for (uint32_t axis = 0; axis < type->rank; axis++) {
+		struct lth_buf text = {0};
+		int64_t extent;
+		if (lth_dim_is_const(graph->dims, type->dims[axis], &extent)) {
+			json_array_append_new(dims, json_integer(extent));
+			continue;
+		}
+		lth_dim_print(graph->dims, type->dims[axis], &text);
+		json_array_append_new(dims, json_string(lth_buf_text(&text)));
+		lth_buf_free(&text);
+	}
+	return dims;
+}
+
+/* Tensors by element type and dims, others by their whole type. */
 static json_t *ports(const struct lth_graph *graph, const lth_value_id *list, uint32_t count)
 {
 	json_t *out = json_array();
 	for (uint32_t i = 0; i < count; i++) {
 		const struct lth_value *value = &graph->values[list[i]];
-		json_t *dims = json_array();
-		for (uint32_t axis = 0; value->type.kind == LTH_TYPE_TENSOR && axis < value->type.rank; axis++) {
-			struct lth_buf text = {0};
-			int64_t extent;
-			if (lth_dim_is_const(graph->dims, value->type.dims[axis], &extent)) {
-				json_array_append_new(dims, json_integer(extent));
-				continue;
-			}
-			lth_dim_print(graph->dims, value->type.dims[axis], &text);
-			json_array_append_new(dims, json_string(lth_buf_text(&text)));
-			lth_buf_free(&text);
-		}
+		bool tensor = value->type.kind == LTH_TYPE_TENSOR;
 		struct lth_buf type = {0};
-		if (value->type.kind == LTH_TYPE_TENSOR)
+		if (tensor)
 			lth_buf_puts(&type, lth_dtype_text(value->type.dtype));
 		else
 			lth_type_print(graph, &value->type, &type);
-		json_array_append_new(out, json_pack("{s:s, s:s, s:o}", "name", value->name, "type",
-						     lth_buf_text(&type), "dims", dims));
+		json_t *port = json_pack("{s:s, s:s}", "name", value->name, "type", lth_buf_text(&type));
+		if (tensor)
+			json_object_set_new(port, "dims", dims_of(graph, &value->type));
+		json_array_append_new(out, port);
 		lth_buf_free(&type);
 	}
 	return out;
