@@ -29,6 +29,7 @@ static void setup(void)
 	for (int i = 0; i < BYTES; i++)
 		sample[i] = (unsigned char)(i * 37 + i / 3 * 11);
 	file.size = file.at = 0;
+	free(taken);
 	taken = NULL;
 }
 
