@@ -142,7 +142,9 @@ int lth_builtin_string_normalize(struct lth_builtin_call *call)
 	struct lth_builtin_tensor in = lth_builtin_input(call, 0), bytes = lth_builtin_input(call, 1);
 	struct lth_builtin_tensor ends = lth_builtin_input(call, 2);
 	char action[8] = "NONE";
-	if (call->num_outputs != 2 || in.rank < 1 || bytes.rank != 1 || ends.rank != 1)
+	const struct lth_builtin_tensor *out = &call->tensors[0];
+	int64_t total = lth_tensor_count(in.rank, in.dims), room = lth_tensor_count(out->rank, out->dims);
+	if (call->num_outputs != 2 || in.rank < 1 || bytes.rank != 1 || ends.rank != 1 || room < total || room < 1)
 		return lth_builtin_fail(call, LTH_KERNEL_SHAPE, "string_normalize takes strings and stop words");
 	lth_builtin_text_attribute(call, "case_change_action", action, sizeof(action));
 	struct normalizer n = {.call = call,

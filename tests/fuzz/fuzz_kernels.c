@@ -168,11 +168,59 @@ static void make_scatter(struct operands *o, enum lth_builtin builtin, char *att
 	snprintf(attributes, size, "axis=%u;reduction=%s", axis, reductions[take(o->in, 5)]);
 }
 
+/* Strings that are slices of the fuzzer's bytes. */
+static void add_strings(struct operands *o, uint32_t rank, const int64_t *dims)
+{
+	size_t count = (size_t)lth_tensor_count(rank, dims);
+	add(o, LTH_DTYPE_STRING, rank, dims);
+	struct lth_string *list = o->tensors[o->count - 1].data;
+	for (size_t i = 0; i < count; i++) {
+		size_t size = take(o->in, 12), left = (size_t)(o->in->end - o->in->at);
+		size = size < left ? size : left;
+		list[i] = (struct lth_string){(const char *)o->in->at, size};
+		o->in->at += size;
+	}
+}
+
+/* What makes one result of the shape of its strings. */
+static void make_text(struct operands *o, enum lth_builtin builtin, char *attributes, size_t size)
+{
+	static const char *const changes[] = {"NONE", "LOWER", "UPPER"};
+	int64_t dims[LTH_MAX_RANK], bytes = take(o->in, 8), ends = take(o->in, 4), room = take(o->in, 4);
+	uint32_t rank = builtin == LTH_BUILTIN_STRING_NORMALIZE ? 1 : take(o->in, 3);
+	bool table = builtin == LTH_BUILTIN_STRING_NORMALIZE || builtin == LTH_BUILTIN_LOOKUP_STRING;
+	bool splits = builtin == LTH_BUILTIN_STRING_SPLIT || builtin == LTH_BUILTIN_STRING_SPLIT_COUNT;
+	for (uint32_t k = 0; k < rank; k++)
+		dims[k] = take(o->in, 4);
+	dims[rank] = room;
+	o->outputs = builtin == LTH_BUILTIN_STRING_NORMALIZE ? 2 : 1;
+	if (builtin == LTH_BUILTIN_PARSE_NUMBER)
+		add(o, any_number(o->in), rank, dims);
+	else if (builtin == LTH_BUILTIN_LOOKUP_STRING || builtin == LTH_BUILTIN_STRING_SPLIT_COUNT)
+		add(o, LTH_DTYPE_I64, rank, dims);
+	else
+		add(o, LTH_DTYPE_STRING, builtin == LTH_BUILTIN_STRING_SPLIT ? rank + 1 : rank, dims);
+	if (builtin == LTH_BUILTIN_STRING_NORMALIZE)
+		add_scalar(o, LTH_DTYPE_I64);
+	if (builtin == LTH_BUILTIN_FORMAT_NUMBER)
+		add(o, any_number(o->in), rank, dims);
+	else
+		add_strings(o, rank, dims);
+	if (builtin == LTH_BUILTIN_STRING_CONCAT)
+		add_strings(o, rank, dims);
+	if (splits || table)
+		add(o, LTH_DTYPE_U8, 1, &bytes);
+	if (table)
+		add(o, LTH_DTYPE_I64, 1, &ends);
+	snprintf(attributes, size, "case_change_action=%s;is_case_sensitive=%u;maxsplit=%d", changes[take(o->in, 3)],
+		 take(o->in, 2), (int)take(o->in, 5) - 1);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = {data, data + size};
 	struct operands o = {.in = &in};
-	char attributes[64] = "";
+	char attributes[96] = "";
 	enum lth_builtin builtin = (enum lth_builtin)take(&in, LTH_NUM_BUILTINS);
 	switch (builtin) {
 	case LTH_BUILTIN_NON_ZERO:
@@ -190,6 +238,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	case LTH_BUILTIN_SCATTER_ND:
 		make_scatter(&o, builtin, attributes, sizeof(attributes));
 		break;
+	case LTH_BUILTIN_STRING_CONCAT:
+	case LTH_BUILTIN_STRING_SPLIT_COUNT:
+	case LTH_BUILTIN_STRING_SPLIT:
+	case LTH_BUILTIN_STRING_NORMALIZE:
+	case LTH_BUILTIN_LOOKUP_STRING:
+	case LTH_BUILTIN_PARSE_NUMBER:
+	case LTH_BUILTIN_FORMAT_NUMBER:
+		make_text(&o, builtin, attributes, sizeof(attributes));
+		break;
 	default:
 		return 0;
 	}
@@ -199,6 +256,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 					.attributes = attributes, .pool = pool, .strings = &strings};
 	int ignored = lth_builtin_function(builtin)(&call);
 	(void)ignored;
+	lth_strings_free(&strings);
 	if (lth_pool_counters(pool)->used_bytes != 0)
 		abort();
 	lth_pool_destroy(&pool);
