@@ -212,6 +212,19 @@ static lth_dim rotated_size(struct lth_graph *graph, const struct lth_node *node
 	return given > 0 ? lth_dim_const(graph->dims, given) : head_size(graph, node);
 }
 
+/* Inputs `first` to `last` say something of each step of each row of the batch. */
+static enum lth_code check_steps(struct lth_infer *infer, uint32_t first, uint32_t last)
+{
+	lth_dim batch = lth_infer_dim(infer, 0, 0), steps = lth_infer_dim(infer, 0, lth_infer_rank(infer, 0) == 4 ? 2 : 1);
+	enum lth_code code = LTH_OK;
+	for (uint32_t i = first; !code && i <= last; i++) {
+		code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, i, 0), batch, "one batch");
+		if (!code)
+			code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, i, 1), steps, "one sequence");
+	}
+	return code;
+}
+
 static enum lth_code infer_rotary(struct lth_infer *infer)
 {
 	uint32_t rank = lth_infer_type(infer, POSITIONS) ? 2 : 3;
@@ -220,13 +233,8 @@ static enum lth_code infer_rotary(struct lth_infer *infer)
 		code = lth_infer_need_rank(infer, i, rank, rank);
 	if (!code && rank == 2)
 		code = lth_infer_need_rank(infer, POSITIONS, 2, 2);
-	uint32_t places = rank == 2 ? POSITIONS : COS; /* what says something of each step of each row */
-	lth_dim steps = lth_infer_dim(infer, 0, lth_infer_rank(infer, 0) == 4 ? 2 : 1);
-	for (uint32_t i = places; !code && i <= (rank == 2 ? POSITIONS : SIN); i++) {
-		code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, i, 0), lth_infer_dim(infer, 0, 0), "one batch");
-		if (!code)
-			code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, i, 1), steps, "one sequence");
-	}
+	if (!code)
+		code = check_steps(infer, rank == 2 ? POSITIONS : COS, rank == 2 ? POSITIONS : SIN);
 	if (!code && rank == 2)
 		code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, COS, 0), lth_infer_dim(infer, SIN, 0),
 					 "as many rows of cosines as of sines");

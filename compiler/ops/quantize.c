@@ -124,10 +124,14 @@ static enum lth_code infer_quantize(struct lth_infer *infer)
 {
 	enum lth_dtype dtype = LTH_DTYPE_U8;
 	enum lth_code code = LTH_OK;
-	if (lth_infer_type(infer, 2))
-		dtype = lth_infer_type(infer, 2)->dtype;
-	else if (lth_op_int(infer->node, "output_dtype"))
+	const struct lth_type *zero = lth_infer_type(infer, 2);
+	if (lth_op_int(infer->node, "output_dtype"))
 		code = lth_infer_dtype_attr(infer, "output_dtype", &dtype);
+	else if (zero)
+		dtype = zero->dtype;
+	if (!code && zero && zero->dtype != dtype)
+		code = lth_infer_reject(infer, "output_dtype as the zero point's type", "%s for %s",
+					lth_dtype_text(dtype), lth_dtype_text(zero->dtype));
 	if (!code && !lth_dtype_in(dtype, "i2|i4|i8|i16|u2|u4|u8|u16|f8|f4e2m1"))
 		code = lth_infer_reject(infer, "an integer of up to 16 bits, or a narrow float",
 					"quantised type %s", lth_dtype_text(dtype));

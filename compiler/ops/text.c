@@ -150,6 +150,26 @@ static lth_value_id weighted(struct lth_infer *infer, lth_value_id counts, int64
 	return lth_build2(infer, LTH_OP_ID_Mul, counts, factors);
 }
 
+/* Lengths and skips that make sense, and a place in the pool where the grams of each length begin. */
+static enum lth_code check_grams(struct lth_infer *infer, const int64_t *starts, uint32_t num_starts)
+{
+	const struct lth_node *node = infer->node;
+	const struct lth_attr *strings = lth_node_attr(node, "pool_strings"), *ints = lth_node_attr(node, "pool_int64s");
+	int64_t pool = strings ? strings->count : ints ? ints->count : 0, last = 0;
+	int64_t min = lth_op_int(node, "min_gram_length"), max = lth_op_int(node, "max_gram_length");
+	int64_t skips = lth_op_int(node, "max_skip_count");
+	if (min < 1 || max < min || max > num_starts)
+		return lth_infer_reject(infer, "lengths from 1 on for which ngram_counts says where they begin",
+					"min_gram_length %lld and max_gram_length %lld", (long long)min, (long long)max);
+	if (skips < 0 || skips > INT32_MAX)
+		return lth_infer_reject(infer, "0 or more, within 32 bits", "max_skip_count %lld", (long long)skips);
+	for (uint32_t i = 0; i < num_starts; last = starts[i++])
+		if (starts[i] < last || starts[i] > pool)
+			return lth_infer_reject(infer, "ascending places in the pool", "ngram_counts %lld",
+						(long long)starts[i]);
+	return LTH_OK;
+}
+
 static enum lth_code expand_tf_idf(struct lth_infer *infer)
 {
 	static const char *const kept[] = {"max_gram_length", "max_skip_count", "min_gram_length"};
@@ -162,6 +182,8 @@ static enum lth_code expand_tf_idf(struct lth_infer *infer)
 	if (!code && (!lth_node_ints(infer->node, "ngram_counts", &starts, &num_starts) ||
 		      !lth_node_ints(infer->node, "ngram_indexes", &columns, &num_columns)))
 		code = lth_infer_reject(infer, "ngram_counts and ngram_indexes", "none");
+	if (!code)
+		code = check_grams(infer, starts, num_starts);
 	if (!code)
 		code = output_columns(infer, columns, num_columns, &size);
 	if (!code)

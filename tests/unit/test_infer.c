@@ -293,6 +293,24 @@ static const struct {
 	{"symbol n in [1, *]\ninput %a : f32[3]\ninput %s : i64[n]\n%y = Reshape(%a, %s) : f32[]\noutput %y\n",
 	 LTH_UNSUPPORTED, "make the number of its elements constant"},
 	{"input %a : f32[*]\n%y = Relu(%a) : f32[]\noutput %y\n", LTH_UNSUPPORTED, "has no known rank"},
+	{"input %a : f32[2, 3]\n%y = ReduceMax(%a) {keepdims: 2} : f32[]\noutput %y\n", LTH_INVALID_GRAPH,
+	 "attribute 'keepdims' is '2', expected 0,1"},
+	{"input %x : u8[1, 2, 4]\ninput %s : f32[]\ninput %z : u8[]\ninput %w : i8[3, 2, 1]\ninput %v : f32[1, 3]\n"
+	 "input %u : i8[]\n%y = QLinearConv(%x, %s, %z, %w, %v, %u, %s, %z) : u8[]\noutput %y\n",
+	 LTH_INVALID_GRAPH, "input 4 'v' has rank 2"},
+	{"input %a : u8[2, 3]\ninput %s : f32[]\ninput %z : u8[]\ninput %b : u8[3, 4]\ninput %t : f32[8]\n"
+	 "%y = QLinearMatMul(%a, %s, %z, %b, %s, %z, %t, %z) : u8[]\noutput %y\n", LTH_INVALID_GRAPH,
+	 "input 6 't' has shape [8], expected one element"},
+	{"input %x : f32[9, 2, 3, 4]\ninput %c : f32[2, 3, 2]\n%y = RotaryEmbedding(%x, %c, %c) : f32[]\noutput %y\n",
+	 LTH_INVALID_GRAPH, "2 and 9, expected one batch"},
+	{"input %x : f32[]\ninput %c : f32[2, 3, 2]\n%y = RotaryEmbedding(%x, %c, %c) : f32[]\noutput %y\n",
+	 LTH_INVALID_GRAPH, "has rank 0"},
+	{"input %x : f32[3]\nconst %p : i64[2] = [1, 1]\ninput %v : f32[2]\n%y = Pad(%x, %p, %v) : f32[]\noutput %y\n",
+	 LTH_INVALID_GRAPH, "input 2 'v' has shape [2], expected one element"},
+	{"input %x : f32[2, 1, 3]\ninput %w : f32[1, 8, 3]\ninput %r : f32[1, 8, 2]\n"
+	 "%y = LSTM(%x, %w, %r) {hidden_size: 0} : f32[]\noutput %y\n", LTH_INVALID_GRAPH, "hidden_size 0, expected 1"},
+	{"input %x : f32[3]\ninput %s : f32[]\ninput %z : u8[]\n%y = QuantizeLinear(%x, %s, %z) {output_dtype: 3} : u8[]\n"
+	 "output %y\n", LTH_INVALID_GRAPH, "output_dtype as the zero point's type"},
 };
 
 START_TEST(refusal)
