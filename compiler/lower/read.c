@@ -164,6 +164,26 @@ static lth_sx constant_element(struct lth_lower *lower, const struct lth_value *
 	}
 }
 
+/* 0 when an axis is empty whose index is then not one of its own, else 1: what an operator reads beside its operand, and
+ * does not select, must be in memory all the same. LTH_DIM_NONE when no axis can be so. */
+static lth_dim not_empty(struct lth_lower *lower, lth_value_id value, const lth_sx *index)
+{
+	struct lth_dims *dims = lower->graph->dims;
+	const struct lth_type *type = &lower->graph->values[value].type;
+	lth_dim result = LTH_DIM_NONE, one = lth_dim_const(dims, 1), top;
+	for (uint32_t axis = 0; axis < type->rank; axis++) {
+		int64_t min, max;
+		lth_dim extent = type->dims[axis];
+		lth_dim_range(dims, extent, &min, &max);
+		if (min > 0 || (lth_sx_max(lower->pool, index[axis], &top) &&
+				lth_dim_le(dims, lth_dim_add(dims, top, one), extent) == LTH_YES))
+			continue;
+		lth_dim here = lth_dim_max(dims, lth_dim_const(dims, 0), lth_dim_min(dims, one, extent));
+		result = result == LTH_DIM_NONE ? here : lth_dim_mul(dims, result, here);
+	}
+	return result;
+}
+
 lth_sx lth_lower_address(struct lth_lower *lower, lth_value_id value, const lth_sx *index)
 {
 	const struct lth_access *access = &lower->accesses[value];
@@ -178,6 +198,9 @@ lth_sx lth_lower_address(struct lth_lower *lower, lth_value_id value, const lth_
 					 lth_sx_dim(lower->pool, access->strides[axis]));
 		sum = lth_sx_op2(lower->pool, LTH_SCALAR_ADD, sum, step);
 	}
+	lth_dim some = not_empty(lower, value, index);
+	if (some != LTH_DIM_NONE) /* nothing else than the first place is read of what is empty */
+		sum = lth_sx_op2(lower->pool, LTH_SCALAR_MUL, sum, lth_sx_dim(lower->pool, some));
 	if (lth_is_two_words(lower->graph->values[value].type.dtype) && lower->word != LTH_SX_NONE) {
 		sum = lth_sx_op2(lower->pool, LTH_SCALAR_MUL, sum, lth_sx_int(lower->pool, 2));
 		sum = lth_sx_op2(lower->pool, LTH_SCALAR_ADD, sum, lower->word);

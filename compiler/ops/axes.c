@@ -76,3 +76,14 @@ void lth_node_axes(struct lth_graph *graph, const struct lth_node *node, uint32_
 	lth_value_id value = lth_node_input(node, input);
 	lth_axes_read(graph->dims, value == LTH_NONE ? NULL : lth_value_contents(graph, value), rank, out);
 }
+
+enum lth_code lth_infer_source(struct lth_infer *infer, lth_dim in, lth_dim out)
+{
+	struct lth_dims *dims = infer->dims;
+	int64_t min, max;
+	lth_dim_range(dims, in, &min, &max);
+	if (in == out || min > 0)
+		return LTH_OK;
+	return lth_infer_require(infer, LTH_REL_EQ, lth_dim_mul(dims, out, lth_dim_is(dims, in, 0)), lth_dim_const(dims, 0),
+				 "elements to take from");
+}

@@ -25,6 +25,8 @@ lth_dim lth_dim_choose(struct lth_dims *dims, lth_dim a, lth_dim b, lth_dim c);
 /* Axes listed in an input: known ones are checked; the others are data symbols. Absent or empty: no axes. */
 LTH_MUST_CHECK enum lth_code lth_infer_axes(struct lth_infer *infer, uint32_t input, uint32_t rank,
 					    struct lth_axes *out);
+/* An axis of extent `out` is made from the elements of one of extent `in`: of none, nothing can be made. */
+LTH_MUST_CHECK enum lth_code lth_infer_source(struct lth_infer *infer, lth_dim in, lth_dim out);
 /* The same set again when the node is lowered. */
 void lth_node_axes(struct lth_graph *graph, const struct lth_node *node, uint32_t input, uint32_t rank,
 		   struct lth_axes *out);

@@ -196,18 +196,6 @@ static bool reaches_unknown(const struct lth_infer *infer, const lth_dim *dims)
 	return false;
 }
 
-/* Nothing can be sampled from an empty axis. */
-static enum lth_code require_source(struct lth_infer *infer, lth_dim in, lth_dim out)
-{
-	struct lth_dims *dims = infer->dims;
-	int64_t min, max;
-	lth_dim_range(dims, in, &min, &max);
-	if (in == out || min > 0)
-		return LTH_OK;
-	return lth_infer_require(infer, LTH_REL_EQ, lth_dim_mul(dims, out, lth_dim_is(dims, in, 0)), lth_dim_const(dims, 0),
-				 "elements to sample from");
-}
-
 static enum lth_code infer_resize(struct lth_infer *infer)
 {
 	const struct lth_type *type = lth_infer_type(infer, INPUT);
@@ -221,7 +209,7 @@ static enum lth_code infer_resize(struct lth_infer *infer)
 	for (uint32_t i = 0; i < type->rank; i++)
 		dims[i] = resized_extent(infer->graph, infer->node, i);
 	for (uint32_t i = 0; !code && i < type->rank; i++)
-		code = require_source(infer, type->dims[i], dims[i]);
+		code = lth_infer_source(infer, type->dims[i], dims[i]);
 	if (code)
 		return code;
 	if (reaches_unknown(infer, dims))

@@ -250,6 +250,8 @@ static enum lth_code infer_pad(struct lth_infer *infer)
 		if (dims[i] != LTH_DIM_NONE && min < 0)
 			code = lth_infer_require(infer, LTH_REL_LE, lth_dim_const(infer->dims, 0), dims[i],
 						 "a padded size of 0 or more");
+		if (!code && !lth_op_string_is(infer->node, "mode", "constant"))
+			code = lth_infer_source(infer, type->dims[i], dims[i]);
 		if (code)
 			return code;
 	}

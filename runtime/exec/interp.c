@@ -40,8 +40,13 @@ enum lth_code lth_tensor_pointer(struct lathe_context *c, uint32_t tensor, void 
 		if (code != LTH_OK)
 			return code;
 	}
+	/* Of a tensor without elements kernels may read the first place, a vector at most, and use nothing of it. */
+	static _Alignas(64) const char nothing[64];
 	char *base = c->bases[t->storage];
 	*out_pointer = base ? base + c->signature->values[t->offset] : NULL;
+	for (uint32_t axis = 0; axis < t->rank; axis++)
+		if (c->signature->values[t->dims[axis]] == 0)
+			*out_pointer = (void *)(uintptr_t)nothing;
 	return LTH_OK;
 }
 

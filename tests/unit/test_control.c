@@ -205,6 +205,20 @@ struct example {
 	"\"outputs\":[\"u\",\"sums\"]}}}}],\"outputs\":[\"all\",\"y\"]}"
 
 static const struct example examples[] = {
+	{"zeros around nothing",
+	 "{\"opset\":17,\"inputs\":[{\"name\":\"x\",\"type\":\"f32\",\"shape\":[1]},{\"name\":\"a\",\"type\":\"i64\",\"shape\":[1]}],\"constants\":["
+	 "{\"name\":\"two\",\"type\":\"i64\",\"shape\":[2],\"values\":[2,1]}],\"nodes\":["
+	 "{\"op\":\"Expand\",\"inputs\":[\"x\",\"a\"],\"outputs\":[\"e\"]},"
+	 "{\"op\":\"Exp\",\"inputs\":[\"e\"],\"outputs\":[\"w\"]},"
+	 "{\"op\":\"Pad\",\"inputs\":[\"w\",\"two\"],\"outputs\":[\"y\"],\"attributes\":{\"mode\":\"constant\"}}],\"outputs\":[\"y\"]}",
+	 {{F32(0), .rank = 1, .dims = {1}}, {I64(0), .rank = 1, .dims = {1}}}, 2, {{F32(0, 0, 0), .rank = 1, .dims = {3}}}, 1, NULL},
+	{"nothing cannot be repeated",
+	 "{\"opset\":17,\"inputs\":[{\"name\":\"x\",\"type\":\"f32\",\"shape\":[1]},{\"name\":\"a\",\"type\":\"i64\",\"shape\":[1]}],\"constants\":["
+	 "{\"name\":\"two\",\"type\":\"i64\",\"shape\":[2],\"values\":[2,1]}],\"nodes\":["
+	 "{\"op\":\"Expand\",\"inputs\":[\"x\",\"a\"],\"outputs\":[\"e\"]},"
+	 "{\"op\":\"Exp\",\"inputs\":[\"e\"],\"outputs\":[\"w\"]},"
+	 "{\"op\":\"Pad\",\"inputs\":[\"w\",\"two\"],\"outputs\":[\"y\"],\"attributes\":{\"mode\":\"wrap\"}}],\"outputs\":[\"y\"]}",
+	 {{F32(0), .rank = 1, .dims = {1}}, {I64(0), .rank = 1, .dims = {1}}}, 2, {{F32(0)}}, 1, "elements to take from"},
 	{"a scan inside a scan", SCAN_IN_SCAN, {X23}, 1,
 	 {{F32(21), .rank = 0}, {F32(1, 3, 6, 10, 15, 21), .rank = 2, .dims = {2, 3}}}, 2, NULL},
 	{"a list that another value stands for",
