@@ -34,7 +34,7 @@ static inline unsigned char lth_image_clamp(int value)
 	return (unsigned char)(value < 0 ? 0 : value > 255 ? 255 : value);
 }
 
-/* `count` pixels of cyan, magenta, yellow and black, as paper shows them. Adobe's files hold the complements. */
+/* The light that is left of one colour's under black ink; both are given as light, the complement of ink. */
 static inline unsigned char lth_image_ink(unsigned ink, unsigned black)
 {
 	return (unsigned char)((ink * black + 127) / 255);

@@ -43,7 +43,7 @@ struct lathe_media_api {
 	 * `$` is the end of the text alone, `.` no line feed, as in RE2. */
 	enum lathe_media_code (*regex_open)(const char *pattern, size_t size, struct lathe_regex **out_regex,
 					    char message[LATHE_MEDIA_MESSAGE]);
-	/* Whether the pattern matches a text from end to end. A text that is not UTF-8 is matched where it is. */
+	/* Whether the pattern matches a text from end to end. A text that is not UTF-8 never does. */
 	enum lathe_media_code (*regex_match)(struct lathe_regex *regex, const char *text, size_t size, int *out_matches,
 					     char message[LATHE_MEDIA_MESSAGE]);
 	void (*regex_close)(struct lathe_regex **regex);
