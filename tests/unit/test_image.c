@@ -35,6 +35,14 @@ static void check_model(struct lathe_executable *model)
 	lathe_counters(context, &counters);
 	expect(counters.runs == 1, "counters", &error);
 	expect(lathe_profile(context, NULL, 0) == 0, "profile", &error);
+	uint64_t bytes = 0;
+	expect(lathe_program(model, &bytes) && bytes > 0, "program", &error);
+	const struct lathe_api *table = LATHE_TABLE(model);
+	struct lathe_api older = *table; /* an executable from before there was such a function */
+	older.bytes = offsetof(struct lathe_api, program);
+	((struct lathe_object *)(void *)model)->api = &older;
+	expect(!lathe_program(model, &bytes), "program of an older executable", &error);
+	((struct lathe_object *)(void *)model)->api = table;
 	lathe_context_destroy(&context);
 }
 
