@@ -111,8 +111,9 @@ enum lth_code lth_infer_need_one(struct lth_infer *infer, uint32_t input)
 {
 	const struct lth_type *type = lth_infer_type(infer, input);
 	lth_dim one = lth_dim_const(infer->dims, 1);
-	if (!type || lth_dim_equal(infer->dims, lth_type_elements(infer->graph, type), one) == LTH_YES)
-		return LTH_OK;
+	lth_dim elements = type ? lth_type_elements(infer->graph, type) : one;
+	if (lth_dim_equal(infer->dims, elements, one) != LTH_NO)
+		return lth_infer_require(infer, LTH_REL_EQ, elements, one, "one element");
 	return lth_infer_reject(infer, "one element", "%s has shape %s", lth_infer_input_text(infer, input),
 				lth_infer_shape_text(infer, type));
 }
@@ -237,6 +238,18 @@ enum lth_code lth_infer_require_nonzero(struct lth_infer *infer, lth_dim dim, co
 	lth_dim one = lth_dim_const(dims, 1), minus = lth_dim_const(dims, -1);
 	lth_dim sign = lth_dim_max(dims, minus, lth_dim_min(dims, one, dim));
 	return lth_infer_require(infer, LTH_REL_LE, one, lth_dim_mul(dims, sign, sign), rule);
+}
+
+enum lth_code lth_infer_require_either(struct lth_infer *infer, lth_dim a, lth_dim b, lth_dim c, const char *rule)
+{
+	struct lth_dims *dims = infer->dims;
+	enum lth_truth first = lth_dim_equal(dims, a, b), second = lth_dim_equal(dims, a, c);
+	if (first == LTH_YES || second == LTH_YES)
+		return LTH_OK;
+	if (first == LTH_NO || second == LTH_NO)
+		return lth_infer_require(infer, LTH_REL_EQ, a, second == LTH_NO ? b : c, rule);
+	lth_dim product = lth_dim_mul(dims, lth_dim_sub(dims, a, b), lth_dim_sub(dims, a, c));
+	return lth_infer_require(infer, LTH_REL_EQ, product, lth_dim_const(dims, 0), rule);
 }
 
 enum lth_code lth_infer_unify(struct lth_infer *infer, lth_dim a, lth_dim b, const char *rule, lth_dim *out)

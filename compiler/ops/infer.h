@@ -81,6 +81,9 @@ LTH_MUST_CHECK enum lth_code lth_infer_require(struct lth_infer *infer, enum lth
 					       lth_dim b, const char *rule);
 /* A number must not be 0. */
 LTH_MUST_CHECK enum lth_code lth_infer_require_nonzero(struct lth_infer *infer, lth_dim dim, const char *rule);
+/* a equals b or c. */
+LTH_MUST_CHECK enum lth_code lth_infer_require_either(struct lth_infer *infer, lth_dim a, lth_dim b, lth_dim c,
+						      const char *rule);
 /* Equal dimensions; *out is the simpler of both. */
 LTH_MUST_CHECK enum lth_code lth_infer_unify(struct lth_infer *infer, lth_dim a, lth_dim b, const char *rule,
 					     lth_dim *out);

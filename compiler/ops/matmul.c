@@ -36,8 +36,8 @@ static enum lth_code check_parameter(struct lth_infer *infer, uint32_t input, co
 	enum lth_code code = LTH_OK;
 	if (!type || matrix->rank < 2 || type->rank <= 1)
 		return type && type->rank == 1 && matrix->rank > 1 && type->dims[0] != one
-			       ? lth_infer_require(infer, LTH_REL_EQ, type->dims[0], matrix->dims[axis],
-						   "one scale and zero point, or one a row or column")
+			       ? lth_infer_require_either(infer, type->dims[0], matrix->dims[axis], one,
+							  "one scale and zero point, or one a row or column")
 			       : lth_infer_need_one(infer, input);
 	code = lth_infer_need_rank(infer, input, 0, matrix->rank);
 	for (uint32_t i = 0; !code && i < type->rank; i++) {

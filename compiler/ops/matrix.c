@@ -60,12 +60,13 @@ static enum lth_code check_gates(struct lth_infer *infer, lth_dim heads, lth_dim
 	struct lth_dims *dims = infer->dims;
 	lth_dim one = lth_dim_const(dims, 1);
 	enum lth_code code = LTH_OK;
-	if (lth_infer_type(infer, DECAY) && lth_dim_equal(dims, lth_infer_dim(infer, DECAY, 2), heads) != LTH_YES)
-		code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, DECAY, 2),
-					 lth_dim_mul(dims, heads, key_size), "a decay for each head, or each of its keys");
-	if (!code && lth_infer_type(infer, BETA) && lth_dim_equal(dims, lth_infer_dim(infer, BETA, 2), one) != LTH_YES)
-		code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, BETA, 2), heads,
-					 "one rate, or one for each head");
+	if (lth_infer_type(infer, DECAY))
+		code = lth_infer_require_either(infer, lth_infer_dim(infer, DECAY, 2), heads,
+						lth_dim_mul(dims, heads, key_size),
+						"a decay for each head, or each of its keys");
+	if (!code && lth_infer_type(infer, BETA))
+		code = lth_infer_require_either(infer, lth_infer_dim(infer, BETA, 2), heads, one,
+						"one rate, or one for each head");
 	return code;
 }
 

@@ -74,13 +74,8 @@ static enum lth_code check_scale(struct lth_infer *infer, uint32_t input)
 	if (code)
 		return code;
 	const char *rule = "one scale and zero point for each slice of the axis";
-	if (scale->rank == 1 && !block && may_be_one(infer->dims, scale)) {
-		lth_dim off = lth_dim_sub(infer->dims, scale->dims[0], x->dims[axis]);
-		off = lth_dim_mul(infer->dims, off, lth_dim_sub(infer->dims, scale->dims[0], one));
-		return lth_infer_require(infer, LTH_REL_EQ, off, lth_dim_const(infer->dims, 0), rule);
-	}
 	if (scale->rank == 1 && !block)
-		return lth_infer_require(infer, LTH_REL_EQ, scale->dims[0], x->dims[axis], rule);
+		return lth_infer_require_either(infer, scale->dims[0], x->dims[axis], one, rule);
 	if (scale->rank != x->rank || block <= 0)
 		return lth_infer_reject(infer, "a scalar, a vector along `axis`, or blocks with `block_size`",
 					"%s has shape %s", lth_infer_input_text(infer, input),
