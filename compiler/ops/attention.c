@@ -124,6 +124,13 @@ static enum lth_code check_attention(struct lth_infer *infer, uint32_t rank)
 	if (!code && rank == 3 &&
 	    (lth_node_int(infer->node, "q_num_heads", 0) < 1 || lth_node_int(infer->node, "kv_num_heads", 0) < 1))
 		code = lth_infer_reject(infer, "q_num_heads and kv_num_heads for inputs of rank 3", "none");
+	if (!code && lth_infer_type(infer, MASK))
+		code = lth_infer_need_rank(infer, MASK, 1, 4);
+	for (uint32_t i = PAST_KEY; !code && i <= PAST_VALUE; i++)
+		if (lth_infer_type(infer, i))
+			code = lth_infer_need_rank(infer, i, 4, 4);
+	if (!code && lth_infer_type(infer, LENGTHS))
+		code = lth_infer_need_rank(infer, LENGTHS, 1, 1);
 	if (!code && !lth_infer_type(infer, PAST_KEY) != !lth_infer_type(infer, PAST_VALUE))
 		code = lth_infer_reject(infer, "past_key and past_value together", "one of them");
 	if (!code && lth_infer_type(infer, PAST_KEY) && lth_infer_type(infer, LENGTHS))

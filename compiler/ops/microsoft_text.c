@@ -20,7 +20,7 @@ static enum lth_code infer_bifurcation(struct lth_infer *infer)
 	enum lth_code code = LTH_OK;
 	for (uint32_t i = SOURCE; !code && i <= PREDICTED; i++)
 		if (lth_infer_type(infer, i))
-			code = lth_infer_need_rank(infer, i, i == PLACE ? 0 : 1, 1);
+			code = i == PLACE ? lth_infer_need_one(infer, i) : lth_infer_need_rank(infer, i, 1, 1);
 	if (code)
 		return code;
 	lth_dim most = lth_infer_dim(infer, TOKENS, 0);

@@ -124,6 +124,24 @@ static enum lth_code parents_first(struct lth_infer *infer, struct forest *f)
 }
 
 /* The scores [rows, targets] in `dtype`. */
+/* Features that the input has, as far as its shape is known, and targets that the output has. */
+static enum lth_code check_references(struct lth_infer *infer, const struct forest *f, int64_t targets)
+{
+	int64_t features = INT64_MAX;
+	lth_dim width = lth_infer_dim(infer, 0, lth_infer_rank(infer, 0) - 1);
+	if (!lth_dim_is_const(infer->dims, width, &features))
+		features = INT64_MAX;
+	for (uint32_t i = 0; i < f->num_nodes; i++)
+		if (f->nodes[i][FEATURE] < 0 || f->nodes[i][FEATURE] >= features)
+			return lth_infer_reject(infer, "a feature of the input", "feature %lld",
+						(long long)f->nodes[i][FEATURE]);
+	for (uint32_t v = 0; v < f->num_votes; v++)
+		if (f->targets[v] < 0 || f->targets[v] >= targets)
+			return lth_infer_reject(infer, "one of the targets", "target %lld of %lld",
+						(long long)f->targets[v], (long long)targets);
+	return LTH_OK;
+}
+
 static lth_value_id build_trees(struct lth_infer *infer, const struct forest *f, enum lth_dtype dtype, int64_t targets,
 				int64_t aggregate)
 {
@@ -133,6 +151,8 @@ static lth_value_id build_trees(struct lth_infer *infer, const struct forest *f,
 		{.name = "targets", .kind = LTH_ATTR_INT, .count = 1, .i = targets}};
 	const int64_t first = 0, nodes[] = {f->num_nodes, COLUMNS};
 	lth_value_id x = lth_node_input(infer->node, 0), in[8];
+	if (!infer->failed)
+		infer->failed = check_references(infer, f, targets);
 	if (lth_infer_rank(infer, 0) == 1)
 		x = lth_build_unsqueeze(infer, x, &first, 1);
 	in[0] = x;

@@ -309,6 +309,8 @@ static const struct {
 	 LTH_INVALID_GRAPH, "input 2 'v' has shape [2], expected one element"},
 	{"input %x : f32[2, 1, 3]\ninput %w : f32[1, 8, 3]\ninput %r : f32[1, 8, 2]\n"
 	 "%y = LSTM(%x, %w, %r) {hidden_size: 0} : f32[]\noutput %y\n", LTH_INVALID_GRAPH, "hidden_size 0, expected 1"},
+	{"input %q : f32[1, 2, 3, 4]\ninput %m : f32[]\n%y = Attention(%q, %q, %q, %m) : f32[]\noutput %y\n",
+	 LTH_INVALID_GRAPH, "input 3 'm' has rank 0"},
 	{"input %x : f32[3]\ninput %s : f32[]\ninput %z : u8[]\n%y = QuantizeLinear(%x, %s, %z) {output_dtype: 3} : u8[]\n"
 	 "output %y\n", LTH_INVALID_GRAPH, "output_dtype as the zero point's type"},
 };
