@@ -54,39 +54,39 @@ static json_t *ports(const struct lth_graph *graph, const lth_value_id *list, ui
 	return out;
 }
 
-static json_t *model_part(const struct lth_variant *build)
+static json_t *model_part(const struct lth_variant *variant)
 {
 	char digest[LTH_DIGEST_TEXT];
-	const struct lth_region *main = &build->graph->regions[0];
-	if (build->request->model_digest)
-		snprintf(digest, sizeof(digest), "%s", build->request->model_digest);
+	const struct lth_region *main = &variant->graph->regions[0];
+	if (variant->request->model_digest)
+		snprintf(digest, sizeof(digest), "%s", variant->request->model_digest);
 	else
-		lth_sha256_text(build->request->model, build->request->model_size, digest);
+		lth_sha256_text(variant->request->model, variant->request->model_size, digest);
 	return json_pack("{s:s, s:s, s:I, s:I, s:o, s:o, s:I}", "digest", digest, "format",
-			 build->request->model_is_json ? "json" : "onnx", "opset", (json_int_t)build->graph->opset,
-			 "nodes", (json_int_t)build->model_nodes, "inputs",
-			 ports(build->graph, main->inputs, main->num_inputs), "outputs",
-			 ports(build->graph, main->outputs, main->num_outputs), "constants_bytes",
-			 (json_int_t)build->constants.bytes);
+			 variant->request->model_is_json ? "json" : "onnx", "opset", (json_int_t)variant->graph->opset,
+			 "nodes", (json_int_t)variant->model_nodes, "inputs",
+			 ports(variant->graph, main->inputs, main->num_inputs), "outputs",
+			 ports(variant->graph, main->outputs, main->num_outputs), "constants_bytes",
+			 (json_int_t)variant->constants.bytes);
 }
 
-static json_t *timing_part(const struct lth_variant *build)
+static json_t *timing_part(const struct lth_variant *variant)
 {
 	json_t *phases = json_array(), *passes = json_array();
-	for (size_t i = 0; i < build->num_phases; i++)
-		json_array_append_new(phases, json_pack("{s:s, s:f}", "name", build->phases[i].name, "ms",
-							build->phases[i].ms));
-	for (size_t i = 0; i < build->num_records; i++) {
-		const struct lth_pass_record *r = &build->records[i];
-		json_array_append_new(passes,
-				      json_pack("{s:s, s:f, s:f, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
-						lth_passes[r->pass].name, "ms", r->ms, "cpu_ms", r->cpu_ms, "nodes_before",
-						figure(r->nodes_before), "nodes_after", figure(r->nodes_after),
-						"live_bound_before", figure(r->live_bound_before), "live_bound_after",
-						figure(r->live_bound_after), "arena_before", figure(r->arena_before),
-						"arena_after", figure(r->arena_after)));
+	for (size_t i = 0; i < variant->num_phases; i++)
+		json_array_append_new(
+			phases, json_pack("{s:s, s:f}", "name", variant->phases[i].name, "ms", variant->phases[i].ms));
+	for (size_t i = 0; i < variant->num_records; i++) {
+		const struct lth_pass_record *r = &variant->records[i];
+		json_array_append_new(
+			passes,
+			json_pack("{s:s, s:f, s:f, s:o, s:o, s:o, s:o, s:o, s:o}", "name", lth_passes[r->pass].name,
+				  "ms", r->ms, "cpu_ms", r->cpu_ms, "nodes_before", figure(r->nodes_before),
+				  "nodes_after", figure(r->nodes_after), "live_bound_before",
+				  figure(r->live_bound_before), "live_bound_after", figure(r->live_bound_after),
+				  "arena_before", figure(r->arena_before), "arena_after", figure(r->arena_after)));
 	}
-	return json_pack("{s:f, s:o, s:o}", "total_ms", build->total_ms, "phases", phases, "passes", passes);
+	return json_pack("{s:f, s:o, s:o}", "total_ms", variant->total_ms, "phases", phases, "passes", passes);
 }
 
 /* Figures at one point of the box. */
@@ -127,13 +127,13 @@ static json_t *at_peak(const struct lth_program *program, const int64_t *symbols
 		lth_storage_ledger(program, facts);
 		for (uint32_t i = 0; i < program->num_storages; i++)
 			if (without[i] >= 0)
-				json_array_append_new(out, json_pack("{s:s?, s:I, s:I, s:o, s:o}", "tensor",
-								     program->storages[i].name, "bytes",
-								     (json_int_t)sizes[i], "saves_bytes",
-								     (json_int_t)(figures.live_bound_bytes - without[i]),
-								     "written_by", node_at(program, facts[i].first_write),
-								     "last_read_by",
-								     node_at(program, facts[i].last_read)));
+				json_array_append_new(out,
+						      json_pack("{s:s?, s:I, s:I, s:o, s:o}", "tensor",
+								program->storages[i].name, "bytes",
+								(json_int_t)sizes[i], "saves_bytes",
+								(json_int_t)(figures.live_bound_bytes - without[i]),
+								"written_by", node_at(program, facts[i].first_write),
+								"last_read_by", node_at(program, facts[i].last_read)));
 	}
 	free(sizes);
 	free(without);
@@ -158,8 +158,8 @@ static json_t *order_part(const struct lth_order_report *order)
 	if (order->peak_bytes > order->bound_bytes && order->bound_bytes > 0)
 		snprintf(text, sizeof(text), "heuristic: at most %.4f above the lowest",
 			 (double)order->peak_bytes / (double)order->bound_bytes - 1);
-	return json_pack("{s:s, s:i, s:i, s:b, s:I, s:I}", "certificate", text, "runs", (int)order->blocks, "runs_changed",
-			 (int)order->changed, "all_proved", (int)order->proved, "peak_bytes",
+	return json_pack("{s:s, s:i, s:i, s:b, s:I, s:I}", "certificate", text, "runs", (int)order->blocks,
+			 "runs_changed", (int)order->changed, "all_proved", (int)order->proved, "peak_bytes",
 			 (json_int_t)order->peak_bytes, "bound_bytes", (json_int_t)order->bound_bytes);
 }
 
@@ -181,9 +181,9 @@ static json_t *unbounded_part(const struct lth_program *program)
 	return out;
 }
 
-static json_t *memory_part(const struct lth_variant *build)
+static json_t *memory_part(const struct lth_variant *variant)
 {
-	const struct lth_program *program = build->program;
+	const struct lth_program *program = variant->program;
 	int64_t *symbols = calloc(program->num_symbols + 1, sizeof(*symbols));
 	json_t *at = json_array(), *unbounded = unbounded_part(program);
 	if (!symbols)
@@ -198,62 +198,61 @@ static json_t *memory_part(const struct lth_variant *build)
 	free(symbols);
 	json_int_t live = json_integer_value(json_object_get(hint, "live_bound_bytes"));
 	const json_t *arena = json_object_get(hint, "arena_bytes");
-	json_t *out = json_pack("{s:o, s:O?, s:O?, s:O?, s:O?, s:s?, s:s, s:i, s:s?, s:o, s:I, s:o}", "at", at, "naive_bytes",
-				json_object_get(hint, "naive_bytes"), "live_bound_bytes",
-				json_object_get(hint, "live_bound_bytes"), "arena_bytes", arena, "io_bytes",
-				json_object_get(hint, "io_bytes"), "certificate", program->certificate, "order",
-				build->order_report.changed ? "memory" : "source",
-				"alignment", (int)build->memory_options.alignment, "strategy",
-				json_is_integer(arena) ? lth_plan_strategy_name(build->memory_options.strategy) : NULL,
-				"unbounded", unbounded, "constants_bytes", (json_int_t)build->constants.bytes, "at_peak",
-				peak);
+	json_t *out = json_pack(
+		"{s:o, s:O?, s:O?, s:O?, s:O?, s:s?, s:s, s:i, s:s?, s:o, s:I, s:o}", "at", at, "naive_bytes",
+		json_object_get(hint, "naive_bytes"), "live_bound_bytes", json_object_get(hint, "live_bound_bytes"),
+		"arena_bytes", arena, "io_bytes", json_object_get(hint, "io_bytes"), "certificate",
+		program->certificate, "order", variant->order_report.changed ? "memory" : "source", "alignment",
+		(int)variant->memory_options.alignment, "strategy",
+		json_is_integer(arena) ? lth_plan_strategy_name(variant->memory_options.strategy) : NULL, "unbounded",
+		unbounded, "constants_bytes", (json_int_t)variant->constants.bytes, "at_peak", peak);
 	if (json_is_integer(arena) && live > 0)
 		json_object_set_new(out, "gap", json_real((double)json_integer_value(arena) / (double)live - 1));
 	json_object_set_new(out, "formula", expression);
-	if (build->recomputed)
-		json_object_set_new(out, "recomputed", json_integer(build->recomputed));
-	if (build->order_report.blocks)
-		json_object_set_new(out, "order_search", order_part(&build->order_report));
-	if (build->memory_report.shapes > 1)
-		json_object_set_new(out, "sampled", json_pack("{s:i, s:f, s:f}", "shapes", (int)build->memory_report.shapes,
-							      "mean_arena_over_bound", build->memory_report.mean_ratio,
-							      "worst_arena_over_bound",
-							      build->memory_report.worst_ratio));
-	if (build->measured)
-		json_object_set(out, "allocations_per_run", json_object_get(build->measured, "allocations_per_run"));
+	if (variant->recomputed)
+		json_object_set_new(out, "recomputed", json_integer(variant->recomputed));
+	if (variant->order_report.blocks)
+		json_object_set_new(out, "order_search", order_part(&variant->order_report));
+	if (variant->memory_report.shapes > 1)
+		json_object_set_new(out, "sampled",
+				    json_pack("{s:i, s:f, s:f}", "shapes", (int)variant->memory_report.shapes,
+					      "mean_arena_over_bound", variant->memory_report.mean_ratio,
+					      "worst_arena_over_bound", variant->memory_report.worst_ratio));
+	if (variant->measured)
+		json_object_set(out, "allocations_per_run", json_object_get(variant->measured, "allocations_per_run"));
 	json_decref(hint);
 	return out;
 }
 
-static json_t *compile_part(const struct lth_variant *build)
+static json_t *compile_part(const struct lth_variant *variant)
 {
 	struct rusage usage;
 	getrusage(RUSAGE_SELF, &usage);
 	return json_pack("{s:I, s:f, s:I, s:I}", "peak_rss_bytes", (json_int_t)usage.ru_maxrss * 1024, "codegen_cpu_ms",
-			 build->code.cpu_ms, "kernels", (json_int_t)build->program->num_kernels, "kernels_from_cache",
-			 (json_int_t)build->code.from_cache);
+			 variant->code.cpu_ms, "kernels", (json_int_t)variant->program->num_kernels,
+			 "kernels_from_cache", (json_int_t)variant->code.from_cache);
 }
 
-static json_t *variants_part(struct lth_variant *builds, size_t count)
+static json_t *variants_part(struct lth_variant *variants, size_t count)
 {
 	json_t *out = json_array();
-	const json_t *overlays = json_object_get(builds[0].request->options, "variants");
+	const json_t *overlays = json_object_get(variants[0].request->options, "variants");
 	for (size_t i = 0; i < count; i++) {
-		json_t *variant = json_pack("{s:O?, s:o, s:o, s:o}", "options", json_array_get(overlays, i), "timing",
-					    timing_part(&builds[i]), "memory", memory_part(&builds[i]), "compile",
-					    compile_part(&builds[i]));
-		if (builds[i].measured) {
-			json_object_set(variant, "measure", builds[i].measured);
-			json_object_set(variant, "outputs_equal", json_object_get(builds[i].measured, "outputs_equal"));
+		json_t *part = json_pack("{s:O?, s:o, s:o, s:o}", "options", json_array_get(overlays, i), "timing",
+					 timing_part(&variants[i]), "memory", memory_part(&variants[i]), "compile",
+					 compile_part(&variants[i]));
+		if (variants[i].measured) {
+			json_object_set(part, "measure", variants[i].measured);
+			json_object_set(part, "outputs_equal", json_object_get(variants[i].measured, "outputs_equal"));
 		}
-		json_array_append_new(out, variant);
+		json_array_append_new(out, part);
 	}
 	return out;
 }
 
-json_t *lth_variant_document(struct lth_variant *builds, size_t count)
+json_t *lth_variant_document(struct lth_variant *variants, size_t count)
 {
-	struct lth_variant *first = &builds[0];
+	struct lth_variant *first = &variants[0];
 	json_t *artifacts = json_array();
 	for (size_t i = 0; i < first->num_artifacts; i++) {
 		const struct lth_artifact *artifact = &first->artifacts[i];
@@ -263,16 +262,16 @@ json_t *lth_variant_document(struct lth_variant *builds, size_t count)
 	json_t *target = json_pack("{s:s, s:s, s:s}", "name", first->target.name, "triple", first->target.triple, "cpu",
 				   first->target.cpu);
 	json_t *compiler = json_pack("{s:s, s:s}", "version", PACKAGE_VERSION, "llvm", lth_codegen_llvm_version());
-	json_t *out = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", "lathe.result/1", "status", "ok",
-				"compiler", compiler, "target", target, "model", model_part(first), "artifacts", artifacts,
-				"timing", timing_part(first), "memory", memory_part(first), "compile", compile_part(first),
-				"diagnostics", json_array());
+	json_t *out = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", "lathe.result/1",
+				"status", "ok", "compiler", compiler, "target", target, "model", model_part(first),
+				"artifacts", artifacts, "timing", timing_part(first), "memory", memory_part(first),
+				"compile", compile_part(first), "diagnostics", json_array());
 	for (size_t i = 0; out && i < count; i++)
-		if (builds[i].memory_report.cut_short) /* another day's clock may give another plan */
+		if (variants[i].memory_report.cut_short) /* another day's clock may give another plan */
 			json_object_set_new(out, "cacheable", json_false());
 	if (out && first->measured)
 		json_object_set(out, "measure", first->measured);
 	if (out && json_array_size(json_object_get(first->request->options, "variants")))
-		json_object_set_new(out, "variants", variants_part(builds, count));
+		json_object_set_new(out, "variants", variants_part(variants, count));
 	return out;
 }

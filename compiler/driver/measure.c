@@ -51,18 +51,19 @@ static void put_element(struct lathe_tensor *t, int64_t i, double low, double hi
 	}
 }
 
-static int64_t dim_value(const struct lth_variant *build, const struct lathe_description *d, int64_t fixed, int32_t symbol)
+static int64_t dim_value(const struct lth_variant *variant, const struct lathe_description *d, int64_t fixed,
+			 int32_t symbol)
 {
 	if (fixed >= 0)
 		return fixed;
 	if (symbol < 0)
 		return 1;
 	const json_t *given =
-		json_object_get(lth_variant_option(build, LTH_OPTION_ID_MEASURE_DIMS), d->symbols[symbol].name);
+		json_object_get(lth_variant_option(variant, LTH_OPTION_ID_MEASURE_DIMS), d->symbols[symbol].name);
 	return given ? json_integer_value(given) : d->symbols[symbol].hint;
 }
 
-static int make_inputs(const struct lth_variant *build, struct runner *r, struct lathe_error *error)
+static int make_inputs(const struct lth_variant *variant, struct runner *r, struct lathe_error *error)
 {
 	uint64_t state = 1;
 	for (uint32_t i = 0; i < r->description->num_inputs; i++) {
@@ -71,7 +72,8 @@ static int make_inputs(const struct lth_variant *build, struct runner *r, struct
 		int64_t count = 1, bytes;
 		*t = (struct lathe_tensor){.dtype = port->dtype, .rank = port->rank};
 		for (uint32_t axis = 0; axis < port->rank; axis++) {
-			t->dims[axis] = dim_value(build, r->description, port->static_dims[axis], port->dim_symbols[axis]);
+			t->dims[axis] =
+				dim_value(variant, r->description, port->static_dims[axis], port->dim_symbols[axis]);
 			count *= t->dims[axis];
 		}
 		enum lth_dtype dtype = lth_dtype_by_onnx(port->dtype);
@@ -80,12 +82,14 @@ static int make_inputs(const struct lth_variant *build, struct runner *r, struct
 		if (!known || !(t->data = calloc(1, (size_t)bytes + 64))) {
 			error->code = known ? LATHE_ERROR_MEMORY : LATHE_ERROR_INPUT;
 			snprintf(error->text, sizeof(error->text),
-				 known ? "input %s: no memory for random values" : "input %s: no random values for its type",
+				 known ? "input %s: no memory for random values"
+				       : "input %s: no random values for its type",
 				 port->name);
 			return error->code;
 		}
 		t->bytes = (uint64_t)bytes;
-		const json_t *range = json_object_get(lth_variant_option(build, LTH_OPTION_ID_MEASURE_INPUTS), port->name);
+		const json_t *range =
+			json_object_get(lth_variant_option(variant, LTH_OPTION_ID_MEASURE_INPUTS), port->name);
 		const json_t *low = json_object_get(range, "min"), *high = json_object_get(range, "max");
 		double from = low ? json_number_value(low) : 0, to = high ? json_number_value(high) : 1;
 		if (lth_dtype_bits(dtype) >= 8)
@@ -95,12 +99,12 @@ static int make_inputs(const struct lth_variant *build, struct runner *r, struct
 	return 0;
 }
 
-static int open_runner(const struct lth_variant *build, struct runner *r, size_t runs, struct lathe_error *error)
+static int open_runner(const struct lth_variant *variant, struct runner *r, size_t runs, struct lathe_error *error)
 {
-	bool profile = json_is_true(lth_variant_option(build, LTH_OPTION_ID_MEASURE_PROFILE));
+	bool profile = json_is_true(lth_variant_option(variant, LTH_OPTION_ID_MEASURE_PROFILE));
 	struct lathe_options options = {
-		.bytes = sizeof(options), .threads = (uint32_t)build->threads, .profile = profile};
-	int code = lathe_load(build->library, &r->executable, error);
+		.bytes = sizeof(options), .threads = (uint32_t)variant->threads, .profile = profile};
+	int code = lathe_load(variant->library, &r->executable, error);
 	if (code)
 		return code;
 	r->description = lathe_describe(r->executable);
@@ -109,13 +113,14 @@ static int open_runner(const struct lth_variant *build, struct runner *r, size_t
 		snprintf(error->text, sizeof(error->text), "more than %d inputs or outputs", MAX_PORTS);
 		return error->code = LATHE_ERROR_INPUT;
 	}
-	code = make_inputs(build, r, error);
+	code = make_inputs(variant, r, error);
 	return code ? code : lathe_context_create(r->executable, &options, &r->context, error);
 }
 
 static int run_once(struct runner *r, struct lathe_error *error)
 {
-	return lathe_run(r->context, r->inputs, r->description->num_inputs, r->outputs, r->description->num_outputs, error);
+	return lathe_run(r->context, r->inputs, r->description->num_inputs, r->outputs, r->description->num_outputs,
+			 error);
 }
 
 static int by_value(const void *a, const void *b)
@@ -175,7 +180,8 @@ static double largest_error(const struct runner *a, const struct runner *b)
 			continue;
 		for (int64_t k = 0; k < count; k++) {
 			size_t at = (size_t)k * (lth_dtype_bits(dtype) / 8);
-			double d = lth_real_load((char *)x->data + at, dtype) - lth_real_load((char *)y->data + at, dtype);
+			double d =
+				lth_real_load((char *)x->data + at, dtype) - lth_real_load((char *)y->data + at, dtype);
 			d = d < 0 ? -d : d;
 			worst = d > worst ? d : worst;
 		}
@@ -203,17 +209,16 @@ static json_t *profile_of(const struct runner *r)
 	size_t count = entries ? lathe_profile(r->context, entries, MOST) : 0;
 	json_t *list = json_array();
 	for (size_t i = 0; i < count && i < MOST; i++)
-		json_array_append_new(list, json_pack("{s:s, s:s, s:f, s:I}", "kernel", entries[i].kernel, "node",
-						      entries[i].node, "us",
-						      entries[i].calls ? (double)entries[i].ns / 1e3 /
-										 (double)entries[i].calls
-								       : 0.0,
-						      "bytes", (json_int_t)entries[i].bytes));
+		json_array_append_new(
+			list,
+			json_pack("{s:s, s:s, s:f, s:I}", "kernel", entries[i].kernel, "node", entries[i].node, "us",
+				  entries[i].calls ? (double)entries[i].ns / 1e3 / (double)entries[i].calls : 0.0,
+				  "bytes", (json_int_t)entries[i].bytes));
 	free(entries);
 	return list;
 }
 
-static json_t *report(const struct lth_variant *build, struct runner *r, const struct runner *first, size_t runs)
+static json_t *report(const struct lth_variant *variant, struct runner *r, const struct runner *first, size_t runs)
 {
 	struct lathe_counters counters;
 	char digest[24];
@@ -223,23 +228,23 @@ static json_t *report(const struct lth_variant *build, struct runner *r, const s
 	json_t *latency = json_pack("{s:f, s:f, s:f, s:f}", "min", r->latency_us[0], "p50", r->latency_us[runs / 2],
 				    "p90", r->latency_us[runs * 9 / 10], "p99", r->latency_us[runs * 99 / 100]);
 	json_t *out = json_pack("{s:I, s:o, s:I, s:o, s:I, s:I, s:s, s:b, s:f}", "runs", (json_int_t)runs, "dims",
-				dims_used(r), "threads", (json_int_t)build->threads, "latency_us", latency, "peak_bytes",
-				(json_int_t)counters.peak_bytes, "allocations_per_run",
+				dims_used(r), "threads", (json_int_t)variant->threads, "latency_us", latency,
+				"peak_bytes", (json_int_t)counters.peak_bytes, "allocations_per_run",
 				(json_int_t)counters.last_run_allocations, "outputs_digest", digest, "outputs_equal",
 				r->digest == first->digest, "largest_error", largest_error(r, first));
-	if (json_is_true(lth_variant_option(build, LTH_OPTION_ID_MEASURE_PROFILE)))
+	if (json_is_true(lth_variant_option(variant, LTH_OPTION_ID_MEASURE_PROFILE)))
 		json_object_set_new(out, "profile", profile_of(r));
 	return out;
 }
 
-/* In the child: runs `count` builds and writes a JSON list, or an object with "error". */
-static json_t *run_all(struct lth_variant *builds, size_t count, size_t warmup, size_t runs)
+/* In the child: runs `count` variants and writes a JSON list, or an object with "error". */
+static json_t *run_all(struct lth_variant *variants, size_t count, size_t warmup, size_t runs)
 {
 	struct runner *runners = calloc(count, sizeof(*runners));
 	struct lathe_error error = {0};
 	int code = runners ? 0 : LATHE_ERROR_MEMORY;
 	for (size_t i = 0; i < count && !code; i++)
-		code = open_runner(&builds[i], &runners[i], runs, &error);
+		code = open_runner(&variants[i], &runners[i], runs, &error);
 	for (size_t k = 0; k < warmup + 1 && !code; k++)
 		for (size_t i = 0; i < count && !code; i++) {
 			code = run_once(&runners[i], &error);
@@ -256,19 +261,19 @@ static json_t *run_all(struct lth_variant *builds, size_t count, size_t warmup, 
 		return json_pack("{s:i, s:s}", "code", code, "error", error.text);
 	json_t *list = json_array();
 	for (size_t i = 0; i < count; i++)
-		json_array_append_new(list, report(&builds[i], &runners[i], &runners[0], runs));
+		json_array_append_new(list, report(&variants[i], &runners[i], &runners[0], runs));
 	return list;
 }
 
 struct measuring {
-	struct lth_variant *builds;
+	struct lth_variant *variants;
 	size_t count, warmup, runs;
 };
 
 static char *measure_text(void *context)
 {
 	const struct measuring *m = context;
-	return json_dumps(run_all(m->builds, m->count, m->warmup, m->runs), JSON_COMPACT);
+	return json_dumps(run_all(m->variants, m->count, m->warmup, m->runs), JSON_COMPACT);
 }
 
 /* The child must be done before the daemon's patience is, so that the worker can say what happened. */
@@ -283,13 +288,13 @@ static uint64_t limit_ms(uint64_t deadline_ns)
 	return left_ms > LEAST_MS ? left_ms : LEAST_MS;
 }
 
-/* Runs the builds in a child; `*out` is what it reported, `*out_rss` its largest resident size. */
+/* Runs the variants in a child; `*out` is what it reported, `*out_rss` its largest resident size. */
 static enum lth_code in_child(struct measuring *m, json_t **out, int64_t *out_rss)
 {
-	struct lth_diag *diag = m->builds[0].diag;
+	struct lth_diag *diag = m->variants[0].diag;
 	struct lth_buf text;
-	enum lth_code code = lth_child_run("measure", measure_text, m, limit_ms(m->builds[0].request->deadline_ns), &text,
-					   out_rss, diag);
+	enum lth_code code = lth_child_run("measure", measure_text, m, limit_ms(m->variants[0].request->deadline_ns),
+					   &text, out_rss, diag);
 	if (code != LTH_OK)
 		return code;
 	json_t *answer = json_loadb(lth_buf_text(&text), text.size, 0, NULL);
@@ -310,13 +315,13 @@ static enum lth_code in_child(struct measuring *m, json_t **out, int64_t *out_rs
 	return LTH_OK;
 }
 
-enum lth_code lth_variant_measure(struct lth_variant *builds, size_t count)
+enum lth_code lth_variant_measure(struct lth_variant *variants, size_t count)
 {
 	struct measuring together = {
-		.builds = builds,
+		.variants = variants,
 		.count = count,
-		.runs = (size_t)lth_variant_int(&builds[0], LTH_OPTION_ID_MEASURE_RUNS),
-		.warmup = (size_t)lth_variant_int(&builds[0], LTH_OPTION_ID_MEASURE_WARMUP),
+		.runs = (size_t)lth_variant_int(&variants[0], LTH_OPTION_ID_MEASURE_RUNS),
+		.warmup = (size_t)lth_variant_int(&variants[0], LTH_OPTION_ID_MEASURE_WARMUP),
 	};
 	json_t *all, *one;
 	int64_t rss;
@@ -324,13 +329,13 @@ enum lth_code lth_variant_measure(struct lth_variant *builds, size_t count)
 	if (code != LTH_OK)
 		return code;
 	for (size_t i = 0; i < count && code == LTH_OK; i++) {
-		struct measuring alone = {.builds = &builds[i], .count = 1, .warmup = 1, .runs = 1};
-		builds[i].measured = json_incref(json_array_get(all, i));
+		struct measuring alone = {.variants = &variants[i], .count = 1, .warmup = 1, .runs = 1};
+		variants[i].measured = json_incref(json_array_get(all, i));
 		code = in_child(&alone, &one, &rss);
 		if (code != LTH_OK)
 			break;
 		json_decref(one);
-		json_object_set_new(builds[i].measured, "peak_rss_bytes", json_integer(rss));
+		json_object_set_new(variants[i].measured, "peak_rss_bytes", json_integer(rss));
 	}
 	json_decref(all);
 	return code;

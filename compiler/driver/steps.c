@@ -5,10 +5,10 @@
 
 #include <string.h>
 
-static enum lth_step_kind step_kind(const struct lth_variant *build, const struct lth_group *group)
+static enum lth_step_kind step_kind(const struct lth_variant *variant, const struct lth_group *group)
 {
-	const struct lth_node *node = &build->graph->nodes[group->nodes[0]];
-	if (group->num_nodes == 1 && build->is_view[group->nodes[0]])
+	const struct lth_node *node = &variant->graph->nodes[group->nodes[0]];
+	if (group->num_nodes == 1 && variant->is_view[group->nodes[0]])
 		return LTH_STEP_VIEW;
 	switch (node->op->kind) {
 	case LTH_OP_CONTROL:
@@ -46,18 +46,16 @@ static bool has_anchor(const struct lth_graph *graph, const struct lth_group *gr
 	return false;
 }
 
-static enum lth_code lower_kernel(struct lth_variant *build, const struct lth_group *group, const lth_value_id *outputs,
-				  uint32_t num_outputs, struct lth_step *step)
+static enum lth_code lower_kernel(struct lth_variant *variant, const struct lth_group *group,
+				  const lth_value_id *outputs, uint32_t num_outputs, struct lth_step *step)
 {
-	struct lth_lower_group one = {.nodes = group->nodes,
-				      .num_nodes = group->num_nodes,
-				      .outputs = outputs,
-				      .num_outputs = num_outputs};
-	struct lth_kernel_spec *spec = lth_arena_alloc(build->arena, sizeof(*spec));
+	struct lth_lower_group one = {
+		.nodes = group->nodes, .num_nodes = group->num_nodes, .outputs = outputs, .num_outputs = num_outputs};
+	struct lth_kernel_spec *spec = lth_arena_alloc(variant->arena, sizeof(*spec));
 	if (!spec)
-		return lth_diag_fail(build->diag, LTH_OUT_OF_MEMORY, "lowering", NULL, NULL, "no memory");
-	enum lth_code code = lth_lower_kernel(build->graph, build->accesses, &one, &build->lower_target,
-					      build->opt_level >= 2, spec, build->diag);
+		return lth_diag_fail(variant->diag, LTH_OUT_OF_MEMORY, "lowering", NULL, NULL, "no memory");
+	enum lth_code code = lth_lower_kernel(variant->graph, variant->accesses, &one, &variant->lower_target,
+					      variant->opt_level >= 2, spec, variant->diag);
 	if (code != LTH_OK)
 		return code;
 	*step = (struct lth_step){.kind = LTH_STEP_KERNEL,
@@ -65,13 +63,14 @@ static enum lth_code lower_kernel(struct lth_variant *build, const struct lth_gr
 				  .spec = spec,
 				  .outputs = outputs,
 				  .num_outputs = num_outputs};
-	build->kernels[build->num_kernels++].fn = spec->fn;
+	variant->kernels[variant->num_kernels++].fn = spec->fn;
 	return LTH_OK;
 }
 
-static enum lth_code lower_group(struct lth_variant *build, const struct lth_group *group, struct lth_region_steps *out)
+static enum lth_code lower_group(struct lth_variant *variant, const struct lth_group *group,
+				 struct lth_region_steps *out)
 {
-	enum lth_step_kind kind = step_kind(build, group);
+	enum lth_step_kind kind = step_kind(variant, group);
 	if (kind != LTH_STEP_KERNEL) {
 		out->steps[out->count++] = (struct lth_step){.kind = kind,
 							     .node = group->nodes[0],
@@ -79,14 +78,14 @@ static enum lth_code lower_group(struct lth_variant *build, const struct lth_gro
 							     .num_outputs = group->num_outputs};
 		return LTH_OK;
 	}
-	bool anchored = has_anchor(build->graph, group);
+	bool anchored = has_anchor(variant->graph, group);
 	for (uint32_t first = 0; first < group->num_outputs;) {
 		uint32_t last = first + 1;
 		while (last < group->num_outputs &&
-		       (anchored || same_shape(build->graph, group->outputs[first], group->outputs[last])))
+		       (anchored || same_shape(variant->graph, group->outputs[first], group->outputs[last])))
 			last++;
-		enum lth_code code = lower_kernel(build, group, group->outputs + first, last - first,
-						  &out->steps[out->count]);
+		enum lth_code code =
+			lower_kernel(variant, group, group->outputs + first, last - first, &out->steps[out->count]);
 		if (code != LTH_OK)
 			return code;
 		out->count++;
@@ -95,37 +94,38 @@ static enum lth_code lower_group(struct lth_variant *build, const struct lth_gro
 	return LTH_OK;
 }
 
-enum lth_code lth_variant_lower(struct lth_variant *build)
+enum lth_code lth_variant_lower(struct lth_variant *variant)
 {
-	struct lth_graph *graph = build->graph;
+	struct lth_graph *graph = variant->graph;
 	uint32_t most = 0;
-	for (uint32_t i = 0; i < build->groups.count; i++)
-		most += build->groups.list[i].num_outputs + 1;
-	build->regions = lth_arena_array(build->arena, graph->num_regions, sizeof(*build->regions));
-	build->kernels = lth_arena_array(build->arena, most + 1, sizeof(*build->kernels));
-	if (!build->regions || !build->kernels)
-		return lth_diag_fail(build->diag, LTH_OUT_OF_MEMORY, "lowering", NULL, NULL, "no memory");
+	for (uint32_t i = 0; i < variant->groups.count; i++)
+		most += variant->groups.list[i].num_outputs + 1;
+	variant->regions = lth_arena_array(variant->arena, graph->num_regions, sizeof(*variant->regions));
+	variant->kernels = lth_arena_array(variant->arena, most + 1, sizeof(*variant->kernels));
+	if (!variant->regions || !variant->kernels)
+		return lth_diag_fail(variant->diag, LTH_OUT_OF_MEMORY, "lowering", NULL, NULL, "no memory");
 	for (lth_region_id region = 0; region < graph->num_regions; region++) {
-		struct lth_region_steps *out = &build->regions[region];
-		uint32_t first = build->groups.first[region], last = build->groups.first[region + 1], room = 1;
+		struct lth_region_steps *out = &variant->regions[region];
+		uint32_t first = variant->groups.first[region], last = variant->groups.first[region + 1], room = 1;
 		for (uint32_t i = first; i < last; i++)
-			room += build->groups.list[i].num_outputs + 1;
-		out->steps = lth_arena_array(build->arena, room, sizeof(*out->steps));
+			room += variant->groups.list[i].num_outputs + 1;
+		out->steps = lth_arena_array(variant->arena, room, sizeof(*out->steps));
 		if (!out->steps)
-			return lth_diag_fail(build->diag, LTH_OUT_OF_MEMORY, "lowering", NULL, NULL, "no memory");
+			return lth_diag_fail(variant->diag, LTH_OUT_OF_MEMORY, "lowering", NULL, NULL, "no memory");
 		for (uint32_t i = first; i < last; i++) {
-			enum lth_code code = lower_group(build, &build->groups.list[i], out);
+			enum lth_code code = lower_group(variant, &variant->groups.list[i], out);
 			if (code != LTH_OK)
 				return code;
 		}
 	}
-	enum lth_code code = lth_codegen_identify(&build->target, build->kernels, build->num_kernels, build->diag);
+	enum lth_code code =
+		lth_codegen_identify(&variant->target, variant->kernels, variant->num_kernels, variant->diag);
 	if (code != LTH_OK)
 		return code;
 	uint32_t next = 0;
 	for (lth_region_id region = 0; region < graph->num_regions; region++)
-		for (uint32_t i = 0; i < build->regions[region].count; i++)
-			if (build->regions[region].steps[i].kind == LTH_STEP_KERNEL)
-				build->regions[region].steps[i].kernel_name = build->kernels[next++].name;
+		for (uint32_t i = 0; i < variant->regions[region].count; i++)
+			if (variant->regions[region].steps[i].kind == LTH_STEP_KERNEL)
+				variant->regions[region].steps[i].kernel_name = variant->kernels[next++].name;
 	return LTH_OK;
 }

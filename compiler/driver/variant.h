@@ -63,25 +63,25 @@ struct lth_variant {
 };
 
 /* Values of this variant's options. */
-const json_t *lth_variant_option(const struct lth_variant *build, enum lth_option_id id);
-int64_t lth_variant_int(const struct lth_variant *build, enum lth_option_id id);
-bool lth_variant_wants(const struct lth_variant *build, const char *artifact);
+const json_t *lth_variant_option(const struct lth_variant *variant, enum lth_option_id id);
+int64_t lth_variant_int(const struct lth_variant *variant, enum lth_option_id id);
+bool lth_variant_wants(const struct lth_variant *variant, const char *artifact);
 /* Is machine code needed? Not where all that was asked for are texts; comparing variants is about the whole compile. */
-bool lth_variant_needs_code(const struct lth_variant *build);
+bool lth_variant_needs_code(const struct lth_variant *variant);
 
 /* resolve.c: options to the fields above. */
-LTH_MUST_CHECK enum lth_code lth_variant_resolve(struct lth_variant *build);
+LTH_MUST_CHECK enum lth_code lth_variant_resolve(struct lth_variant *variant);
 /* steps.c: groups to kernels in loop IR and steps for ManifestAlloc. */
-LTH_MUST_CHECK enum lth_code lth_variant_lower(struct lth_variant *build);
+LTH_MUST_CHECK enum lth_code lth_variant_lower(struct lth_variant *variant);
 /* memory_passes.c: ManifestAlloc and the memory passes, each with its record. */
-LTH_MUST_CHECK enum lth_code lth_variant_memory(struct lth_variant *build);
+LTH_MUST_CHECK enum lth_code lth_variant_memory(struct lth_variant *variant);
 /* artifacts.c: what was asked for, as bytes. */
-LTH_MUST_CHECK enum lth_code lth_variant_artifacts(struct lth_variant *build);
+LTH_MUST_CHECK enum lth_code lth_variant_artifacts(struct lth_variant *variant);
 /* measure.c: runs all variants interleaved in a child process and fills in `measured` of each. */
-LTH_MUST_CHECK enum lth_code lth_variant_measure(struct lth_variant *builds, size_t count);
+LTH_MUST_CHECK enum lth_code lth_variant_measure(struct lth_variant *variants, size_t count);
 /* describe.c: the words that options may use: {"passes": [...], "targets": [...]}. The caller owns it. */
 json_t *lth_describe_words(void);
 /* document.c */
-json_t *lth_variant_document(struct lth_variant *builds, size_t count);
+json_t *lth_variant_document(struct lth_variant *variants, size_t count);
 
 #endif
