@@ -1,7 +1,7 @@
 /* Symbolic dimensions: interned integer expressions in named symbols, each with a range (COMPILER.md, Dimensions).
  *
  * A dimension is kept in normal form: a sum of integer-weighted products of atoms, ordered by id; atoms are symbols and
- * the non-polynomial terms (floordiv, ceildiv, mod, min, max, opaque, int of a real). Equal normal forms are equal ids, so `==`
+ * the non-polynomial terms (floordiv, mod, min, max, opaque, int of a real). Equal normal forms are equal ids, so `==`
  * on ids is the equality that is certain. Comparisons answer yes, no or unknown and never guess. Contents of integer
  * tensors (negative ones too) are dimensions as well. Real expressions (lth_real) are the floating-point arithmetic
  * that models do on shapes; lth_dim_from_real turns one back into an integer atom.

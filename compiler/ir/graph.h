@@ -189,7 +189,8 @@ void lth_graph_guard(struct lth_graph *graph, const struct lth_guard *guard);
 void lth_graph_move_guards(struct lth_graph *graph, lth_region_id from, lth_region_id to);
 /* Where the least values leave the model without a shape, moves the hints that say no more than them. After inference. */
 void lth_graph_settle_hints(struct lth_graph *graph);
-/* Every use of `from`, in all regions and outputs, reads `to` instead, and symbols are bound by it. O(uses of all nodes). */
+/* Every use of `from`, in all regions and outputs, reads `to` instead, and symbols are bound by it. O(uses of all
+ * nodes). */
 void lth_graph_replace_uses(struct lth_graph *graph, lth_value_id from, lth_value_id to);
 /* Marks a node deleted, with its outputs and all that its regions hold; takes it from its region at the next
  * lth_graph_compact. */

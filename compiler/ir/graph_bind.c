@@ -20,8 +20,8 @@ static uint32_t number_of(const struct lth_dims *dims, lth_dim symbol)
 	return number;
 }
 
-/* "VALUE[element]"; with a number behind it when that is another symbol's. A symbol that text declares, and that nothing
- * binds yet, is meant. */
+/* "VALUE[element]"; with a number behind it when that is another symbol's. A symbol that text declares, and that
+ * nothing binds yet, is meant. */
 static const char *free_name(const struct lth_graph *graph, const char *value, uint32_t element)
 {
 	const char *name = lth_arena_printf(graph->arena, "%s[%u]", value, element);

@@ -125,7 +125,8 @@ static enum lth_code build_kernel(struct lth_builder *builder, const struct lth_
 		lth_dim all = lth_dim_mul(dims, each, lth_dim_const(dims, builder->input->threads));
 		lth_dim bound = lth_dim_upper_bound(dims, all);
 		instr.scratch_bytes = lth_build_dim(builder, each);
-		instr.scratch = lth_build_scratch(builder, lth_build_dim(builder, bound == LTH_DIM_NONE ? all : bound), spec->node);
+		uint32_t size = lth_build_dim(builder, bound == LTH_DIM_NONE ? all : bound);
+		instr.scratch = lth_build_scratch(builder, size, spec->node);
 		if (bound == LTH_DIM_NONE) /* the run alone knows how much */
 			program->storages[instr.scratch].kind = LTH_STORAGE_POOL;
 		lth_build_alloc(builder, instr.scratch);

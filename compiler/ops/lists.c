@@ -1,7 +1,7 @@
 /* Operands that are lists of numbers - shapes, axes, pads, index tuples - and whose length the model leaves to the run.
  * The operator's rule tells most lengths: as many as the input has axes, as the node has results. Before such a node is
- * inferred, the list is made one of known length: by a Reshape with a guard where the length is settled (lists.def), and
- * where it is only bounded (Slice, Pad, Expand, Reduce), by entries behind that mean nothing.
+ * inferred, the list is made one of known length: by a Reshape with a guard where the length is settled (lists.def),
+ * and where it is only bounded (Slice, Pad, Expand, Reduce), by entries behind that mean nothing.
  *
  * The rank of a result that nothing else decides is the one that the model declares. It is not believed blindly: a run
  * whose list has another length ends in an error. Thread rule: as infer.h. */
@@ -84,8 +84,8 @@ static uint32_t image_axes(const struct lth_infer *infer)
 static uint32_t grid_axes(const struct lth_infer *infer)
 {
 	int64_t rows;
-	if (lth_infer_rank(infer, 0) == 3 && lth_dim_is_const(infer->dims, lth_infer_dim(infer, 0, 1), &rows) && rows > 0 &&
-	    rows < LTH_MAX_RANK)
+	if (lth_infer_rank(infer, 0) == 3 && lth_dim_is_const(infer->dims, lth_infer_dim(infer, 0, 1), &rows) &&
+	    rows > 0 && rows < LTH_MAX_RANK)
 		return (uint32_t)rows + 2;
 	return result_axes(infer);
 }
@@ -148,9 +148,10 @@ static lth_dim open_length(const struct lth_infer *infer, uint32_t input)
 static void require_length(struct lth_infer *infer, uint32_t input, enum lth_relation relation, lth_dim length,
 			   uint32_t count)
 {
-	const char *rule =
-		lth_arena_printf(infer->graph->arena, "the number of entries in %s", lth_infer_input_text(infer, input));
-	enum lth_code code = lth_infer_require(infer, relation, length, lth_dim_const(infer->dims, count), rule ? rule : "");
+	lth_dim wanted = lth_dim_const(infer->dims, count);
+	const char *where = lth_infer_input_text(infer, input);
+	const char *rule = lth_arena_printf(infer->graph->arena, "the number of entries in %s", where);
+	enum lth_code code = lth_infer_require(infer, relation, length, wanted, rule ? rule : "");
 	if (code && !infer->failed)
 		infer->failed = code;
 }
@@ -187,7 +188,7 @@ static lth_value_id filler(struct lth_infer *infer, lth_value_id like, int64_t v
 				      : lth_build_data(infer, LTH_DTYPE_I64, 0, NULL, &value, sizeof(value));
 }
 
-/* At most `count` entries in the last axis of a value; the missing ones are `fill`, behind or in front of the others. */
+/* At most `count` entries in the last axis of a value; the missing ones are `fill`, behind the others or before. */
 static lth_value_id extended(struct lth_infer *infer, lth_value_id list, uint32_t count, int64_t fill, bool in_front)
 {
 	const struct lth_attr last = lth_attr_int("start", -1);
@@ -251,7 +252,8 @@ static void fit_pad(struct lth_infer *infer)
 		return;
 	if (axes && lth_dim_is_const(infer->dims, axes->dims[0], &known) && known >= 0 && known <= rank)
 		count = (uint32_t)known;
-	else if (axes && lth_dim_is_const(infer->dims, pads->dims[0], &known) && known >= 0 && known <= 2 * (int64_t)rank)
+	else if (axes && lth_dim_is_const(infer->dims, pads->dims[0], &known) && known >= 0 &&
+		 known <= 2 * (int64_t)rank)
 		count = (uint32_t)known / 2;
 	if (!axes || open_length(infer, 3) == LTH_DIM_NONE || open_length(infer, 1) == LTH_DIM_NONE) {
 		fit(infer, 1, 2 * count);
@@ -300,7 +302,8 @@ static void fit_reduce(struct lth_infer *infer)
 {
 	lth_dim length = open_length(infer, 1);
 	uint32_t rank = lth_infer_rank(infer, 0), count = dropped_axes(infer);
-	bool keep = lth_op_int(infer->node, "keepdims") != 0, empty_is_none = lth_op_int(infer->node, "noop_with_empty_axes");
+	bool keep = lth_op_int(infer->node, "keepdims") != 0;
+	bool empty_is_none = lth_op_int(infer->node, "noop_with_empty_axes") != 0;
 	if (length == LTH_DIM_NONE || rank == 0 || lth_infer_rank(infer, 1) != 1)
 		return;
 	if (keep) {
@@ -309,7 +312,8 @@ static void fit_reduce(struct lth_infer *infer)
 		fit(infer, 1, count);
 		return;
 	} else { /* all axes go: an empty list, or a full one */
-		lth_dim some = lth_dim_mul(infer->dims, length, lth_dim_sub(infer->dims, length, lth_dim_const(infer->dims, rank)));
+		lth_dim missing = lth_dim_sub(infer->dims, length, lth_dim_const(infer->dims, rank));
+		lth_dim some = lth_dim_mul(infer->dims, length, missing);
 		infer->failed = lth_infer_require(infer, LTH_REL_EQ, some, lth_dim_const(infer->dims, 0),
 						  "an axis for each that the result has not, or none");
 	}

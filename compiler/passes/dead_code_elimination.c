@@ -1,6 +1,7 @@
 /* DeadCodeElimination: deletes nodes none of whose results are read, and forgets outputs that nobody reads, going from
- * the last node to the first so that one walk suffices. What binds a symbol that a later shape depends on is read. No operator has effects besides its outputs. A control node is
- * alive when one of its outputs is; what its regions read dies with it. Legal always. Thread rule: as the graph's. */
+ * the last node to the first so that one walk suffices. What binds a symbol that a later shape depends on is read. No
+ * operator has effects besides its outputs. A control node is alive when one of its outputs is; what its regions read dies
+ * with it. Legal always. Thread rule: as the graph's. */
 #include "compiler/passes/pass.h"
 
 #include "compiler/ops/op.h"
@@ -19,7 +20,8 @@ struct sweeper {
 static void mark_type(struct sweeper *sweeper, lth_value_id value)
 {
 	const struct lth_type *type = value == LTH_NONE ? NULL : &sweeper->graph->values[value].type;
-	for (uint32_t i = 0; type && type->kind == LTH_TYPE_TENSOR && type->rank != LTH_RANK_UNKNOWN && i < type->rank; i++)
+	bool ranked = type && type->kind == LTH_TYPE_TENSOR && type->rank != LTH_RANK_UNKNOWN;
+	for (uint32_t i = 0; ranked && i < type->rank; i++)
 		if (lth_dim_depends_on_data(sweeper->graph->dims, type->dims[i]))
 			lth_dim_mark_symbols(sweeper->graph->dims, type->dims[i], sweeper->symbols);
 }
