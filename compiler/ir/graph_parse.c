@@ -176,13 +176,29 @@ static enum lth_code parse_value_type(struct lth_graph_parser *parser, struct lt
 
 /* ---- the lines before the nodes ---- */
 
+/* Passes over a bound, to the line's end. */
+static bool note_bound(struct lth_graph_parser *parser, lth_dim symbol)
+{
+	struct lth_text *text = &parser->text;
+	struct lth_graph_bound *bounds = lth_arena_grow(parser->arena, parser->bounds, &parser->cap_bounds,
+							parser->num_bounds + 1, sizeof(*bounds));
+	if (!bounds)
+		return false;
+	const char *from = text->text + text->at, *end = memchr(from, '\n', text->size - text->at);
+	parser->bounds = bounds;
+	bounds[parser->num_bounds] = (struct lth_graph_bound){symbol, *text};
+	text->at = end ? (size_t)(end - text->text) : text->size;
+	bounds[parser->num_bounds++].text.size = text->at;
+	return true;
+}
+
 static enum lth_code parse_symbol(struct lth_graph_parser *parser)
 {
 	struct lth_dim_symbol symbol = {.multiple = 1, .max = INT64_MAX, .bound = LTH_DIM_NONE};
 	struct lth_text *text = &parser->text;
 	char word[256];
 	int64_t axis;
-	enum lth_code code;
+	bool bounded = false;
 	if (lth_text_peek(text) == '"') {
 		symbol.name = lth_text_quoted(text, parser->arena);
 	} else if (lth_text_word(text, word, sizeof(word))) {
@@ -207,11 +223,27 @@ static enum lth_code parse_symbol(struct lth_graph_parser *parser)
 		symbol.from_data = true;
 		if (!(symbol.node = lth_text_quoted(text, parser->arena)))
 			return lth_parse_fail(parser, "the name of a node in quotes");
-		if (lth_text_take_string(text, "bound") &&
-		    (code = lth_dim_parse_text(parser->graph->dims, text, &symbol.bound)))
-			return code;
+		bounded = lth_text_take_string(text, "bound");
 	}
-	return lth_dim_symbol(parser->graph->dims, &symbol) == LTH_DIM_NONE ? lth_parse_memory(parser) : LTH_OK;
+	lth_dim id = lth_dim_symbol(parser->graph->dims, &symbol);
+	return id == LTH_DIM_NONE || (bounded && !note_bound(parser, id)) ? lth_parse_memory(parser) : LTH_OK;
+}
+
+static enum lth_code parse_bounds(struct lth_graph_parser *parser)
+{
+	struct lth_text after = parser->text;
+	enum lth_code code = LTH_OK;
+	for (uint32_t i = 0; i < parser->num_bounds && code == LTH_OK; i++) {
+		lth_dim bound;
+		parser->text = parser->bounds[i].text;
+		code = lth_dim_parse_text(parser->graph->dims, &parser->text, &bound);
+		if (code == LTH_OK && lth_text_peek(&parser->text))
+			code = lth_parse_fail(parser, "the line's end");
+		if (code == LTH_OK)
+			lth_dim_tighten(parser->graph->dims, parser->bounds[i].symbol, bound, INT64_MAX);
+	}
+	parser->text = after;
+	return code;
 }
 
 static enum lth_code parse_input(struct lth_graph_parser *parser, lth_region_id region)
@@ -519,7 +551,9 @@ static enum lth_code parse_graph(struct lth_graph_parser *parser)
 		if (code)
 			return code;
 	}
-	code = parse_nodes(parser, 0);
+	code = parse_bounds(parser);
+	if (code == LTH_OK)
+		code = parse_nodes(parser, 0);
 	settle_guards(parser->graph);
 	if (code == LTH_OK && lth_text_peek(text))
 		code = lth_parse_fail(parser, "the end of the text");

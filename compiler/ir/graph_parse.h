@@ -6,10 +6,18 @@
 #include "compiler/ir/graph.h"
 #include "compiler/ir/text.h"
 
+/* A symbol's bound may name symbols of lines below, so it is read when all are there. */
+struct lth_graph_bound {
+	lth_dim symbol;
+	struct lth_text text; /* where it begins; it ends with the line */
+};
+
 struct lth_graph_parser {
 	struct lth_text text;
 	struct lth_arena *arena;
 	struct lth_graph *graph;
+	struct lth_graph_bound *bounds;
+	uint32_t num_bounds, cap_bounds;
 	unsigned depth; /* of regions */
 };
 

@@ -87,7 +87,7 @@ void lth_type_print(const struct lth_graph *graph, const struct lth_type *type, 
 		lth_buf_putc(out, ')');
 		return;
 	}
-	lth_buf_puts(out, type->dtype < LTH_NUM_DTYPES ? lth_dtype_text(type->dtype) : "?");
+	lth_buf_puts(out, lth_dtype_text(type->dtype));
 	lth_buf_putc(out, '[');
 	if (type->rank > LTH_MAX_RANK)
 		lth_buf_putc(out, type->rank == LTH_RANK_NONE ? '!' : '*');

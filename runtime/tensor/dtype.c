@@ -17,8 +17,8 @@ static const struct {
 
 const char *lth_dtype_text(enum lth_dtype dtype)
 {
-	assert(dtype < LTH_NUM_DTYPES);
-	return dtypes[dtype].text;
+	assert(dtype <= LTH_NUM_DTYPES);
+	return dtype == LTH_NUM_DTYPES ? "?" : dtypes[dtype].text;
 }
 
 unsigned lth_dtype_bits(enum lth_dtype dtype)

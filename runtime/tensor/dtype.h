@@ -30,7 +30,7 @@ struct lth_string {
 	size_t size;
 };
 
-const char *lth_dtype_text(enum lth_dtype dtype);
+const char *lth_dtype_text(enum lth_dtype dtype); /* "?" for LTH_NUM_DTYPES, a type that is not known */
 unsigned lth_dtype_bits(enum lth_dtype dtype);
 enum lth_dtype_class lth_dtype_class(enum lth_dtype dtype);
 /* TensorProto.DataType of a type, and back; LTH_NUM_DTYPES for a number that is none, and for OBJECT's, which is none

@@ -1,5 +1,6 @@
 # Importers and the text form.
 golden_import_tests = \
+	%D%/bound-of-later-symbol.lt \
 	%D%/dims-of-no-symbol.lt \
 	%D%/dims-override-the-document.lt \
 	%D%/json-lists-missing.lt \
