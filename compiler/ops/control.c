@@ -17,9 +17,18 @@ enum lth_code lth_control_enter(struct lth_infer *infer, lth_region_id region)
 {
 	enum lth_code code = lth_infer_region(infer->graph, region, infer->diag);
 	infer->node = &infer->graph->nodes[infer->id]; /* the graph may have grown */
-	if (code != LTH_OK)
+	if (code != LTH_OK) {
 		lth_diag_within(infer->diag, "in '%s'", infer->node->name);
-	return code;
+		return code;
+	}
+	/* a region may give a value from outside, whose own inference an importer's early look has passed over */
+	const struct lth_region *entered = &infer->graph->regions[region];
+	for (uint32_t k = 0; k < entered->num_outputs; k++) {
+		const struct lth_type *type = &infer->graph->values[entered->outputs[k]].type;
+		if (type->kind == LTH_TYPE_TENSOR && (type->dtype == LTH_NUM_DTYPES || type->rank == LTH_RANK_UNKNOWN))
+			return lth_infer_reject(infer, "a known type and rank", "result %u of a region has none", k);
+	}
+	return LTH_OK;
 }
 
 static void set_type(struct lth_infer *infer, lth_value_id value, const struct lth_type *type)

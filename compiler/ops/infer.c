@@ -157,6 +157,8 @@ enum lth_code lth_infer_output(struct lth_infer *infer, uint32_t output, enum lt
 	for (uint32_t i = 0; i < rank; i++) /* what follows multiplies sizes */
 		sizes[i] = lth_dim_depends_on_data(infer->dims, dims[i]) ? lth_dim_opaque(infer->dims, dims[i]) : dims[i];
 	struct lth_value *value = &infer->graph->values[infer->node->outputs[output]];
+	if (value->layout && value->type.rank != rank) /* that a text declared with another rank */
+		value->layout = NULL;
 	value->type = lth_type_tensor(infer->graph, dtype, rank, sizes);
 	return LTH_OK;
 }

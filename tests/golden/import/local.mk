@@ -8,6 +8,7 @@ golden_import_tests = \
 	%D%/json-opset-unknown.lt \
 	%D%/json-range-of-no-symbol.lt \
 	%D%/json-without-opset.lt \
+	%D%/layout-of-another-rank.lt \
 	%D%/layout-needs-rank.lt \
 	%D%/missing-operators.lt \
 	%D%/passes-dead-code.lt \
