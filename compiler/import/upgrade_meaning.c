@@ -57,11 +57,14 @@ static bool one_axis(const struct lth_importer *importer, const struct lth_type 
 	int64_t extent;
 	if (!type)
 		return *axis == -1;
-	*axis += *axis < 0 ? type->rank : 0;
-	for (int64_t i = *axis + 1; i < type->rank; i++)
+	int64_t at = *axis + (*axis < 0 ? type->rank : 0);
+	if (at < 0 || at >= type->rank)
+		return true; /* stays as it is, for the operator's own rule to refuse */
+	*axis = at;
+	for (int64_t i = at + 1; i < type->rank; i++)
 		if (!lth_dim_is_const(importer->graph->dims, type->dims[i], &extent) || extent != 1)
 			return false;
-	return *axis >= 0 && *axis < type->rank;
+	return true;
 }
 
 /* Softmax and its relatives worked on rows of the input flattened to two axes at `axis`. */
