@@ -4,4 +4,4 @@ include bench/kernels/local.mk
 include bench/memory/local.mk
 include bench/http/local.mk
 include bench/ops/local.mk
-EXTRA_DIST += bench/README.md bench/models/run bench/models/onnxruntime.py
+EXTRA_DIST += bench/README.md bench/models/run bench/models/against_onnxruntime.py

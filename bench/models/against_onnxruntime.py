@@ -3,7 +3,7 @@
 
     bench/models/run                                    # compiles; leaves one program a model in build/bench/models
     python3 -m venv venv && venv/bin/pip install onnxruntime onnx numpy
-    venv/bin/python bench/models/onnxruntime.py build/bench/models
+    venv/bin/python bench/models/against_onnxruntime.py build/bench/models
 
 Prints the median of each, their ratio (below 1: Lathe is faster) and the geometric mean of the ratios.
 """
