@@ -237,7 +237,7 @@ enum lth_code lth_variant_artifacts(struct lth_variant *variant)
 	struct linking linking = {0};
 	bool first = variant->is_first, measures = lth_variant_int(variant, LTH_OPTION_ID_MEASURE_RUNS) > 0;
 	const json_t *kinds = lth_variant_option(variant, LTH_OPTION_ID_ARTIFACTS);
-	enum lth_code code = gather(variant, &linking);
+	enum lth_code code = lth_variant_needs_code(variant) ? gather(variant, &linking) : LTH_OK;
 	for (size_t i = 0; i < json_array_size(kinds) && code == LTH_OK && first; i++) {
 		const char *kind = json_string_value(json_array_get(kinds, i));
 		enum lth_emit_kind native = lth_emit_kind_by_name(kind);

@@ -170,15 +170,10 @@ static void insert_kills(struct lifetimes *l)
 	for (uint32_t i = 0; i < program->num_instrs; i++) {
 		moved[i] = out;
 		instrs[out++] = program->instrs[i];
-		for (; next < l->num_kills && l->kills[next].at == i; next++)
-			instrs[out++] = (struct lth_instr){.op = LTH_INSTR_KILL,
-							   .storage = l->kills[next].storage,
-							   .callee = LTH_NONE,
-							   .symbol = LTH_NONE,
-							   .target = LTH_NONE,
-							   .range = LTH_NONE,
-							   .scratch = LTH_NONE,
-							   .scratch_bytes = LTH_NONE};
+		for (; next < l->num_kills && l->kills[next].at == i; next++) {
+			instrs[out] = lth_instr_of(LTH_INSTR_KILL);
+			instrs[out++].storage = l->kills[next].storage;
+		}
 	}
 	for (uint32_t i = 0; i < out; i++)
 		if (opens(instrs[i].op) || instrs[i].op == LTH_INSTR_ENDLOOP)

@@ -144,14 +144,9 @@ static const uint32_t *moved_operands(struct lth_program *program, const struct 
 
 static struct lth_instr alloc_of(uint32_t storage)
 {
-	return (struct lth_instr){.op = LTH_INSTR_ALLOC,
-				  .storage = storage,
-				  .callee = LTH_NONE,
-				  .symbol = LTH_NONE,
-				  .target = LTH_NONE,
-				  .range = LTH_NONE,
-				  .scratch = LTH_NONE,
-				  .scratch_bytes = LTH_NONE};
+	struct lth_instr instr = lth_instr_of(LTH_INSTR_ALLOC);
+	instr.storage = storage;
+	return instr;
 }
 
 /* Recomputes the candidate in the program; kills are placed anew. */

@@ -3,13 +3,19 @@
 
 #include <string.h>
 
-static enum lth_code infer_det(struct lth_infer *infer)
+static enum lth_code need_squares(struct lth_infer *infer)
 {
 	const struct lth_type *type = lth_infer_type(infer, 0);
 	enum lth_code code = lth_infer_need_rank(infer, 0, 2, LTH_MAX_RANK);
-	if (!code)
-		code = lth_infer_require(infer, LTH_REL_EQ, type->dims[type->rank - 2], type->dims[type->rank - 1],
-					 "square matrices");
+	return code ? code
+		    : lth_infer_require(infer, LTH_REL_EQ, type->dims[type->rank - 2], type->dims[type->rank - 1],
+					"square matrices");
+}
+
+static enum lth_code infer_det(struct lth_infer *infer)
+{
+	const struct lth_type *type = lth_infer_type(infer, 0);
+	enum lth_code code = need_squares(infer);
 	return code ? code : lth_infer_output(infer, 0, LTH_NUM_DTYPES, type->rank - 2, type->dims);
 }
 
@@ -17,11 +23,7 @@ const struct lth_op_impl lth_impl_det = {.infer = infer_det, .builtin = "det"};
 
 static enum lth_code infer_inverse(struct lth_infer *infer)
 {
-	const struct lth_type *type = lth_infer_type(infer, 0);
-	enum lth_code code = lth_infer_need_rank(infer, 0, 2, LTH_MAX_RANK);
-	if (!code)
-		code = lth_infer_require(infer, LTH_REL_EQ, type->dims[type->rank - 2], type->dims[type->rank - 1],
-					 "square matrices");
+	enum lth_code code = need_squares(infer);
 	return code ? code : lth_infer_like(infer, 0, 0);
 }
 

@@ -184,6 +184,18 @@ uint32_t lth_program_symbol(struct lth_program *program, const struct lth_symbol
 uint32_t lth_program_storage(struct lth_program *program, const struct lth_storage *storage);
 uint32_t lth_program_tensor(struct lth_program *program, const struct lth_tensor *tensor);
 uint32_t lth_program_kernel(struct lth_program *program, const struct lth_kernel *kernel);
+/* An instruction that names nothing yet: operands that an instruction does not use stay so. */
+static inline struct lth_instr lth_instr_of(enum lth_instr_op op)
+{
+	return (struct lth_instr){.op = op,
+				  .callee = LTH_NONE,
+				  .storage = LTH_NONE,
+				  .symbol = LTH_NONE,
+				  .target = LTH_NONE,
+				  .range = LTH_NONE,
+				  .scratch = LTH_NONE,
+				  .scratch_bytes = LTH_NONE};
+}
 /* Copies the operand arrays. */
 uint32_t lth_program_instr(struct lth_program *program, const struct lth_instr *instr);
 uint32_t lth_program_input(struct lth_program *program, const char *name, uint32_t tensor, const char *type);

@@ -129,16 +129,7 @@ static bool take_operands(struct lth_text_parser *p, struct lth_instr *instr)
 
 bool lth_text_parse_instr(struct lth_text_parser *p, enum lth_instr_op op)
 {
-	struct lth_instr instr = {
-		.op = op,
-		.callee = LTH_NONE,
-		.storage = LTH_NONE,
-		.symbol = LTH_NONE,
-		.target = LTH_NONE,
-		.range = LTH_NONE,
-		.scratch = LTH_NONE,
-		.scratch_bytes = LTH_NONE,
-	};
+	struct lth_instr instr = lth_instr_of(op);
 	p->num_list = 0;
 	if (!take_operands(p, &instr) || !lth_take_tagged_string(p, "node", &instr.node))
 		return false;
