@@ -211,7 +211,8 @@ void lth_jobs_finish(struct lth_jobs *jobs, struct lth_job *job)
 		snprintf(job->answer_digest, sizeof(job->answer_digest), "%s",
 			 job->answer->digest[0] ? job->answer->digest : job->answer->plan_digest);
 	log_end(jobs, job);
-	lth_jobs_add_event(job, lth_job_state_name(job->state), NULL, NULL);
+	if (!job->durable || !jobs->closing)
+		lth_jobs_add_event(job, lth_job_state_name(job->state), NULL, NULL);
 	if (!jobs->closing)
 		lth_jobs_set_timer(jobs);
 	if (job->durable && !jobs->closing) /* a job cut off by the end of the daemon is for its next life */
@@ -220,7 +221,7 @@ void lth_jobs_finish(struct lth_jobs *jobs, struct lth_job *job)
 		lth_jobs_wake(jobs, job);
 }
 
-void lth_jobs_cancel(struct lth_jobs *jobs, struct lth_job *job, const char *why)
+static void cut(struct lth_jobs *jobs, struct lth_job *job, enum lth_code code, const char *advice, const char *why)
 {
 	if (lth_job_ended(job) || job->cancelled)
 		return;
@@ -230,9 +231,14 @@ void lth_jobs_cancel(struct lth_jobs *jobs, struct lth_job *job, const char *why
 	}
 	if (job->state == LTH_STATE_RUNNING)
 		lth_pool_abandon(jobs->pool, &job->task);
-	lth_diag_fail(&job->diag, LTH_CANCELLED, job->stage[0] ? job->stage : "queue", NULL, NULL, "%s", why);
+	lth_diag_fail(&job->diag, code, job->stage[0] ? job->stage : "queue", NULL, advice, "%s", why);
 	lth_jobs_finish(jobs, job);
 	lth_jobs_schedule(jobs);
+}
+
+void lth_jobs_cancel(struct lth_jobs *jobs, struct lth_job *job, const char *why)
+{
+	cut(jobs, job, LTH_CANCELLED, NULL, why);
 }
 
 void lth_jobs_leave(struct lth_jobs *jobs, struct lth_waiter *waiter)
@@ -465,7 +471,9 @@ void lth_jobs_close(struct lth_jobs *jobs)
 	jobs->draining = jobs->closing = true;
 	for (struct lth_job *job = jobs->oldest, *next; job; job = next) {
 		next = job->next;
-		lth_jobs_cancel(jobs, job, "the daemon shut down");
+		cut(jobs, job, LTH_BUSY,
+		    job->durable ? "ask for the job again: it goes on when the daemon does" : "try again",
+		    "a daemon that shuts down");
 	}
 	uv_close((uv_handle_t *)&jobs->timer, NULL);
 }

@@ -64,6 +64,7 @@ struct lth_job {
 	unsigned attempts;
 	bool handle_given, durable;
 	bool saving, save_again; /* its record is on the way to the disk */
+	bool recorded;           /* one has arrived there */
 	bool cancelled;          /* ends as soon as its publishing does */
 	uint64_t created_ns, started_ns, ended_ns, deadline_ns, predicted_bytes;
 	int64_t created_unix_ms;

@@ -1,10 +1,12 @@
 /* The pool of workers: how many there are, and who gets a task. See pool.h and pool_internal.h. */
 #include "daemon/pool_internal.h"
+#include "runtime/base/io.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 
 enum { WATCH_MS = 250, FIRST_PAUSE_MS = 100, LONGEST_PAUSE_MS = 10000 };
@@ -54,6 +56,8 @@ struct lth_pool *lth_pool_create(uv_loop_t *loop, const struct lth_config *confi
 	pool->metrics = metrics;
 	pool->log = log;
 	pool->events = *events;
+	if (getrandom(&pool->life, sizeof(pool->life), 0) != sizeof(pool->life))
+		pool->life = (unsigned)lth_now_ns();
 	pool->kernels = lth_store_path(store, "kernels", "");
 	if (!pool->kernels) {
 		free(pool);

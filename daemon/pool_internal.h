@@ -1,7 +1,16 @@
 /* What the pool's files share: pool.c (how many workers, and who gets a task), worker_process.c (their beginning and
  * end) and worker_messages.c (what they say and are told). A worker's life: STARTING until it has introduced itself,
  * IDLE, BUSY with one task, LEAVING once it has been told to go or been killed. It owns three libuv handles (process,
- * socket, timer) and is freed when the last of them has closed. Thread rule: loop thread. */
+ * socket, timer) and is freed when the last of them has closed. Thread rule: loop thread.
+ *
+ * A task's folder has one owner at a time. lth_pool_start makes work/WORKER/JOB, within the only folder that the worker may
+ * write in. From there it goes one of two ways: lth_worker_drop_task removes it (the task failed, its worker died, it
+ * was abandoned by a cancel or a deadline, the daemon ends), or, when the worker has said that the task is done,
+ * lth_worker_report moves it to work/JOB, out of reach of the worker, of its next task and of its end, and the
+ * receiver of the outcome removes it once the result is published. A job tried again gets a new folder in another
+ * worker's. The folder of a worker goes when the last of its handles has closed. Names of workers' folders are new in
+ * each life of the daemon, which begins by emptying work/: a linker that outlives a killed worker for a moment still
+ * has paths into the old one. */
 #ifndef LTH_DAEMON_POOL_INTERNAL_H
 #define LTH_DAEMON_POOL_INTERNAL_H
 
@@ -45,6 +54,7 @@ struct lth_pool {
 	char *kernels; /* the folder */
 	char build[96];
 	uint64_t serial;
+	unsigned life; /* random: in the names of the workers' folders */
 	unsigned failed_starts;
 	bool closing;
 	int open_timers;

@@ -170,7 +170,7 @@ void lth_jobs_on_outcome(struct lth_jobs *jobs, struct lth_task *task, struct lt
 		publish(jobs, job, outcome);
 		return;
 	}
-	if (outcome->crashed && job->attempts < MAX_ATTEMPTS && !jobs->draining) {
+	if (outcome->crashed && job->attempts < MAX_ATTEMPTS) {
 		jobs->metrics->values[LTH_METRIC_JOBS_RETRIED]++;
 		jobs->running--;
 		jobs->running_bytes -= job->predicted_bytes;

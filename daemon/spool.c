@@ -17,14 +17,18 @@ static json_t *record_json(const struct lth_job *job)
 {
 	const struct lth_job_spec *spec = &job->spec;
 	json_t *record = json_pack(
-		"{s:s, s:s, s:s, s:I, s:s, s:s, s:b, s:b, s:O?, s:O?, s:I, s:I, s:i, s:s, s:s, s:s}", "id", job->id,
+		"{s:s, s:s, s:s, s:I, s:s, s:s, s:b, s:b, s:O?, s:O?, s:I, s:I, s:i, s:s, s:s, s:s, s:i}", "id", job->id,
 		"kind", lth_job_kind_name(spec->kind), "state", lth_job_state_name(job->state), "created_unix_ms",
 		(json_int_t)job->created_unix_ms, "key", spec->key, "model", spec->model, "model_is_json",
 		spec->model_is_json, "csv", spec->csv, "files", spec->files, "options", spec->options, "payload_bytes",
 		(json_int_t)spec->payload_bytes, "timeout_ms", (json_int_t)spec->timeout_ms, "priority", spec->priority,
-		"client", spec->client, "trace", spec->trace, "result", job->answer_digest);
-	if (job->state == LTH_STATE_FAILED)
+		"client", spec->client, "trace", spec->trace, "result", job->answer_digest, "attempts",
+		(int)job->attempts);
+	if (job->state == LTH_STATE_FAILED) {
 		json_object_set_new(record, "problem", diag_json(&job->diag));
+		json_object_set_new(record, "stage", json_string(job->stage));
+		json_object_set_new(record, "signal", json_integer(job->signal));
+	}
 	return record;
 }
 
@@ -81,6 +85,9 @@ static void after_save(uv_work_t *request, int status)
 	}
 	if (diag.code != LTH_OK)
 		lth_log_event(jobs->log, LTH_LOG_ERROR, job->id, "job-save-failed", "found", diag.found, NULL);
+	job->recorded = job->recorded || diag.code == LTH_OK;
+	if (job->recorded)
+		diag = (struct lth_diag){0}; /* for whoever joined it, an earlier record is as good */
 	if (lth_job_ended(job))
 		lth_jobs_wake(jobs, job);
 	else
@@ -163,7 +170,7 @@ static bool adopt_record(struct lth_jobs *jobs, const json_t *record, const char
 	struct lth_job *job = lth_jobs_adopt(jobs, id);
 	if (!job)
 		return false;
-	job->handle_given = job->durable = true;
+	job->handle_given = job->durable = job->recorded = true;
 	copy_text(state, sizeof(state), record, "state");
 	job->created_unix_ms = json_integer_value(json_object_get(record, "created_unix_ms"));
 	copy_text(job->answer_digest, sizeof(job->answer_digest), record, "result");
@@ -173,9 +180,13 @@ static bool adopt_record(struct lth_jobs *jobs, const json_t *record, const char
 	} else if (strcmp(state, "failed") == 0 || !good) {
 		job->state = LTH_STATE_FAILED;
 		read_problem(json_object_get(record, "problem"), &job->diag);
-	} else {
-		lth_jobs_requeue(jobs, job);
+		copy_text(job->stage, sizeof(job->stage), record, "stage");
+		job->signal = (int)json_integer_value(json_object_get(record, "signal"));
 	}
+	if (lth_job_ended(job))
+		job->attempts = (unsigned)json_integer_value(json_object_get(record, "attempts"));
+	else
+		lth_jobs_requeue(jobs, job); /* whatever killed its worker may have been the end of the daemon */
 	return true;
 }
 

@@ -142,21 +142,26 @@ enum lth_code lth_store_write(struct lth_store *store, const char *path, const v
 	return code;
 }
 
+/* By descriptors, and never through a link: a worker that lives may change names while its folder is emptied. */
+static void remove_folder(int parent, const char *name, unsigned depth)
+{
+	enum { DEEPEST = 100 }; /* ours have two */
+	int fd = depth < DEEPEST ? openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+	DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
+	if (fd >= 0 && !folder)
+		close(fd);
+	for (struct dirent *entry; folder && (entry = readdir(folder)) != NULL;) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		if (unlinkat(fd, entry->d_name, 0) != 0 && (errno == EISDIR || errno == EPERM))
+			remove_folder(fd, entry->d_name, depth + 1);
+	}
+	if (folder)
+		closedir(folder);
+	unlinkat(parent, name, AT_REMOVEDIR);
+}
+
 void lth_store_remove_tree(const char *path)
 {
-	DIR *folder = opendir(path);
-	if (folder) {
-		for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
-			char *inner;
-			if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-				continue;
-			if (asprintf(&inner, "%s/%s", path, entry->d_name) < 0)
-				continue;
-			if (unlink(inner) != 0 && (errno == EISDIR || errno == EPERM))
-				lth_store_remove_tree(inner);
-			free(inner);
-		}
-		closedir(folder);
-	}
-	rmdir(path);
+	remove_folder(AT_FDCWD, path, 0);
 }

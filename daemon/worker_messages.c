@@ -1,6 +1,8 @@
 /* What workers say and are told: the protocol of compiler/worker/worker.h from the daemon's side. See pool_internal.h. */
 #include "daemon/pool_internal.h"
 
+#include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -21,32 +23,29 @@ void lth_worker_drop_task(struct lth_pool_worker *worker)
 }
 
 /* The task's folder goes where neither the worker's next task nor the end of the worker touches it: its files are
- * published beside either. */
-static char *take_task_dir(struct lth_pool_worker *worker)
+ * published beside either. NULL when it stays where it was. */
+static char *move_task_dir(struct lth_pool_worker *worker, struct lth_diag *diag)
 {
-	char *path, *taken = worker->task_dir;
-	if (asprintf(&path, "work/%s", worker->task->job_id) < 0)
-		return taken;
-	char *apart = lth_store_path(worker->pool->store, path, "");
-	free(path);
-	if (apart && rename(taken, apart) == 0) {
-		free(taken);
+	char *apart = lth_store_path(worker->pool->store, "work", worker->task->job_id);
+	if (apart && rename(worker->task_dir, apart) == 0)
 		return apart;
-	}
+	lth_diag_fail(diag, !apart ? LTH_OUT_OF_MEMORY : errno == ENOSPC || errno == EDQUOT ? LTH_DISK_FULL : LTH_IO_ERROR,
+		      "work folder", NULL, NULL, "cannot move a result: %s", strerror(errno));
 	free(apart);
-	return taken;
+	return NULL;
 }
 
 void lth_worker_report(struct lth_pool_worker *worker, struct lth_outcome *outcome)
 {
 	struct lth_pool *pool = worker->pool;
 	struct lth_task *task = worker->task;
+	assert(task && task->worker == worker && worker->task_dir);
 	snprintf(outcome->stage, sizeof(outcome->stage), "%s", worker->stage);
 	outcome->bundle_fd = -1;
-	if (outcome->diag.code == LTH_OK) {
+	if (outcome->diag.code == LTH_OK && (outcome->work_dir = move_task_dir(worker, &outcome->diag)) != NULL) {
 		outcome->bundle_fd = worker->bundle_fd;
-		outcome->work_dir = take_task_dir(worker);
 		worker->bundle_fd = -1;
+		free(worker->task_dir);
 		worker->task_dir = NULL;
 	}
 	lth_worker_drop_task(worker);

@@ -193,8 +193,8 @@ void lth_worker_spawn(struct lth_pool *pool)
 	int ends[2];
 	char path[64], *work_dir;
 	struct lth_pool_worker *worker = calloc(1, sizeof(*worker));
-	snprintf(path, sizeof(path), "work/w%llu", (unsigned long long)++pool->serial);
-	work_dir = lth_store_path(pool->store, path, "");
+	snprintf(path, sizeof(path), "w%llu-%08x", (unsigned long long)++pool->serial, pool->life);
+	work_dir = lth_store_path(pool->store, "work", path);
 	if (!worker || !work_dir || !lth_wire_pair(ends)) {
 		free(worker);
 		free(work_dir);

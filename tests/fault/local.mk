@@ -2,6 +2,7 @@
 fault_tests = \
 	%D%/chaos-real-worker \
 	%D%/hostile-models \
+	%D%/job-folders \
 	%D%/overload \
 	%D%/soak \
 	%D%/worker-killed \

@@ -103,5 +103,5 @@ digest_of() { printf 'sha256:%s' "$(sha256sum "$1" | cut -d' ' -f1)"; }
 # Nothing may be left of a job: no temporary, no work folder of it.
 expect_clean() {
 	[ -z "$(ls -A "$work/state/tmp")" ] || fail "temporaries left: $(ls "$work/state/tmp")"
-	[ -z "$(find "$work/state/work" -mindepth 2)" ] || fail "work left: $(find "$work/state/work" -mindepth 2)"
+	[ -z "$(find "$work/state/work" -name "j*")" ] || fail "work left: $(find "$work/state/work" -name "j*")"
 }
