@@ -133,24 +133,47 @@ static double median_compile(const struct lth_cli_verdict *verdicts, size_t coun
 	return median;
 }
 
+static void add_one(json_t *counts, const char *name)
+{
+	json_object_set_new(counts, name, json_integer(json_integer_value(json_object_get(counts, name)) + 1));
+}
+
 /* Failures by kind, most frequent first: "wrong 3, unsupported-op 2". */
 static json_t *count_kinds(const struct lth_cli_verdict *verdicts, size_t count)
 {
 	json_t *kinds = json_object();
 	for (size_t i = 0; i < count; i++)
 		if (!verdicts[i].passed)
-			json_object_set_new(kinds, verdicts[i].kind,
-					    json_integer(lth_cli_int(kinds, verdicts[i].kind) < 0
-								 ? 1
-								 : lth_cli_int(kinds, verdicts[i].kind) + 1));
+			add_one(kinds, verdicts[i].kind);
 	return kinds;
+}
+
+/* How many cases that passed use each operator. */
+static json_t *count_operators(const struct lth_cli_verdict *verdicts, size_t count)
+{
+	json_t *operators = json_object();
+	for (size_t i = 0; i < count; i++) {
+		char names[sizeof(verdicts[i].operators)], *rest = names;
+		memcpy(names, verdicts[i].operators, sizeof(names));
+		for (const char *name; (name = strsep(&rest, " ")) && *name;)
+			add_one(operators, name);
+	}
+	return operators;
+}
+
+static void print_counts(const char *prefix, json_t *counts)
+{
+	const char *name;
+	json_t *value;
+	json_object_foreach(counts, name, value)
+		printf("%s%lld %s\n", prefix, (long long)json_integer_value(value), name);
 }
 
 static void report(const struct lth_cli_suite *suite, const struct lth_cli_verdict *verdicts, double seconds)
 {
 	size_t passed = 0, sets = 0, random = 0, count = suite->num_cases;
-	json_t *kinds = count_kinds(verdicts, count), *value, *list = json_array();
-	const char *kind;
+	json_t *kinds = count_kinds(verdicts, count), *operators = count_operators(verdicts, count),
+	       *list = json_array();
 	for (size_t i = 0; i < count; i++) {
 		passed += verdicts[i].passed;
 		sets += verdicts[i].data_sets;
@@ -162,10 +185,11 @@ static void report(const struct lth_cli_suite *suite, const struct lth_cli_verdi
 						verdicts[i].total_ms, "data_sets", (int)verdicts[i].data_sets));
 	}
 	if (lth_cli_has(suite->cli, LTH_CLI_JSON)) {
-		json_t *document = json_pack("{s:I, s:I, s:I, s:I, s:f, s:f, s:O, s:O}", "passed", (json_int_t)passed,
+		json_t *document = json_pack("{s:I, s:I, s:I, s:I, s:f, s:f, s:O, s:O, s:O}", "passed", (json_int_t)passed,
 					     "failed", (json_int_t)(count - passed), "data_sets", (json_int_t)sets,
 					     "by_property", (json_int_t)random, "seconds", seconds, "median_compile_ms",
-					     median_compile(verdicts, count), "failures", kinds, "cases", list);
+					     median_compile(verdicts, count), "failures", kinds, "operators", operators, "cases",
+					     list);
 		lth_cli_print_json(document);
 		json_decref(document);
 	} else {
@@ -173,10 +197,11 @@ static void report(const struct lth_cli_suite *suite, const struct lth_cli_verdi
 		       "compile "
 		       "%.1f ms\n",
 		       passed, sets, random, count - passed, seconds, median_compile(verdicts, count));
-		json_object_foreach(kinds, kind, value)
-			printf("  %lld %s\n", (long long)json_integer_value(value), kind);
+		print_counts("  ", kinds);
+		print_counts("OPERATOR ", operators);
 	}
 	json_decref(kinds);
+	json_decref(operators);
 	json_decref(list);
 	suite->cli->status = passed == count ? 0 : 1;
 }

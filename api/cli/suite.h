@@ -15,6 +15,7 @@ struct lth_cli_verdict {
 	double compile_ms, total_ms;
 	char kind[32]; /* of the failure: a problem's word, or wrong, crashed, timeout, no-data */
 	char reason[1024];
+	char operators[1024]; /* that the model uses, a space between two; only where they are asked for */
 	char box[512]; /* dims that the data needs and the compile did not allow, as query text; "": none */
 };
 

@@ -309,6 +309,29 @@ static bool compile(const struct lth_cli_suite *suite, struct lathe_client *clie
 	return code == 0;
 }
 
+/* Which operators the model uses, from the result document of what was just compiled. Names that do not fit are left out. */
+static void list_operators(struct lathe_client *client, const struct lth_cli_model *model, const char *query,
+			   struct lth_cli_verdict *verdict)
+{
+	struct lathe_problem problem;
+	struct lathe_reply reply;
+	struct lathe_compile compile = {.model = model->bytes,
+					.model_bytes = model->size,
+					.files = model->files,
+					.num_files = model->num_files,
+					.query = query};
+	if (lathe_client_compile(client, &compile, &reply, &problem) != 0)
+		return;
+	json_t *document = json_loadb(reply.body, reply.bytes, 0, NULL), *uses;
+	const char *name;
+	size_t used = 0, room = sizeof(verdict->operators);
+	json_object_foreach(json_object_get(json_object_get(document, "model"), "operators"), name, uses)
+		if (used + strlen(name) + 2 <= room)
+			used += (size_t)snprintf(verdict->operators + used, room - used, "%s%s", used ? " " : "", name);
+	json_decref(document);
+	lathe_reply_free(&reply);
+}
+
 /* Once with the dims as they are asked for, and again where the data needs others. */
 static void compile_and_run(const struct lth_cli_suite *suite, struct lathe_client *client,
 			    const struct lth_cli_model *model, const char *folder,
@@ -322,6 +345,8 @@ static void compile_and_run(const struct lth_cli_suite *suite, struct lathe_clie
 			break;
 		run_in_child(suite, folder, &library, tolerance, verdict);
 		lathe_reply_free(&library);
+		if (verdict->passed && lth_cli_has(suite->cli, LTH_CLI_OPERATORS))
+			list_operators(client, model, lth_buf_text(&query), verdict);
 		if (verdict->passed || !verdict->box[0] || verdict->kind[0])
 			break;
 		lth_buf_printf(&query, "%s%s", query.size ? "&" : "", verdict->box);

@@ -50,10 +50,23 @@ enum lth_code lth_cli_passes(struct lth_cli *cli)
 	return LTH_OK;
 }
 
+static const char *versions_of(const json_t *row, char *out, size_t size)
+{
+	size_t index, used = 0;
+	json_t *version;
+	*out = 0;
+	json_array_foreach(json_object_get(row, "versions"), index, version)
+		if (used < size)
+			used += (size_t)snprintf(out + used, size - used, "%s%lld", index ? " " : "",
+						 (long long)json_integer_value(version));
+	return out;
+}
+
 enum lth_code lth_cli_ops(struct lth_cli *cli)
 {
 	json_t *document, *rows, *row;
-	struct lth_cli_table table = {.columns = 4};
+	struct lth_cli_table table = {.columns = 6};
+	char versions[128];
 	const char *wanted = cli->num_arguments ? cli->arguments[0] : "";
 	size_t index;
 	enum lth_code code = fetch(cli, "ops", &document, &rows);
@@ -64,6 +77,8 @@ enum lth_code lth_cli_ops(struct lth_cli *cli)
 			continue;
 		lth_cli_cell(&table, "%s", lth_cli_member(row, "name"));
 		lth_cli_cell(&table, "%s", lth_cli_member(row, "domain"));
+		lth_cli_cell(&table, "%s", versions_of(row, versions, sizeof(versions)));
+		lth_cli_cell(&table, "%lld", (long long)lth_cli_int(row, "tests_passed"));
 		lth_cli_cell(&table, "%s", lth_cli_member(row, "lowering"));
 		lth_cli_cell(&table, "%s", lth_cli_member(row, "summary"));
 	}

@@ -2,6 +2,7 @@
 #include "compiler/driver/variant.h"
 
 #include "compiler/emit/emit.h"
+#include "compiler/ops/history.h"
 #include "compiler/ops/op.h"
 #include "config.h"
 #include "runtime/base/io.h"
@@ -22,15 +23,37 @@ static json_t *describe_passes(void)
 	return list;
 }
 
+/* The versions of the operator set in which an operator came or changed; none for Lathe's own. */
+static json_t *versions_of(const char *domain, const char *name)
+{
+	json_t *list = json_array();
+	const char *at = lth_op_versions(domain, name);
+	for (char *end; *at; at = end)
+		json_array_append_new(list, json_integer(strtoll(at, &end, 10)));
+	return list;
+}
+
+static json_t *describe_op(const char *domain, const char *name, const char *lowering, const char *attrs,
+			   const char *types, const char *summary)
+{
+	return json_pack("{s:s, s:s, s:o, s:s, s:s, s:s, s:s, s:i}", "domain", *domain ? domain : "ai.onnx", "name", name,
+			 "versions", versions_of(domain, name), "lowering", lowering, "attributes", attrs, "types", types,
+			 "summary", summary, "tests_passed", (int)lth_op_cases(domain, name));
+}
+
 static json_t *describe_ops(void)
 {
 	json_t *list = json_array();
 	for (int i = 0; i < LTH_NUM_OPS; i++) {
 		const struct lth_op *op = &lth_ops[i];
-		json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "domain",
-						      *op->domain ? op->domain : "ai.onnx", "name", op->name,
-						      "lowering", lth_op_kind_text(op->kind), "attributes", op->attrs, "types",
-						      op->types, "summary", op->summary));
+		json_array_append_new(list, describe_op(op->domain, op->name, lth_op_kind_text(op->kind), op->attrs,
+							op->types, op->summary));
+	}
+	for (uint32_t i = 0; i < lth_num_op_histories; i++) {
+		const struct lth_op_history *row = &lth_op_histories[i];
+		if (!lth_op_find(row->domain, row->name))
+			json_array_append_new(list, describe_op(row->domain, row->name, "import", "", "",
+								LTH_OP_IMPORT_SUMMARY));
 	}
 	return list;
 }

@@ -54,6 +54,14 @@ static json_t *ports(const struct lth_graph *graph, const lth_value_id *list, ui
 	return out;
 }
 
+static json_t *operators_of(const struct lth_graph *graph)
+{
+	json_t *out = json_object();
+	for (uint32_t i = 0; i < graph->num_op_uses; i++)
+		json_object_set_new(out, graph->op_uses[i].name, json_integer(graph->op_uses[i].nodes));
+	return out;
+}
+
 static json_t *model_part(const struct lth_variant *variant)
 {
 	char digest[LTH_DIGEST_TEXT];
@@ -62,9 +70,9 @@ static json_t *model_part(const struct lth_variant *variant)
 		snprintf(digest, sizeof(digest), "%s", variant->request->model_digest);
 	else
 		lth_sha256_text(variant->request->model, variant->request->model_size, digest);
-	return json_pack("{s:s, s:s, s:I, s:I, s:o, s:o, s:I}", "digest", digest, "format",
+	return json_pack("{s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:I}", "digest", digest, "format",
 			 variant->request->model_is_json ? "json" : "onnx", "opset", (json_int_t)variant->graph->opset,
-			 "nodes", (json_int_t)variant->model_nodes, "inputs",
+			 "nodes", (json_int_t)variant->model_nodes, "operators", operators_of(variant->graph), "inputs",
 			 ports(variant->graph, main->inputs, main->num_inputs), "outputs",
 			 ports(variant->graph, main->outputs, main->num_outputs), "constants_bytes",
 			 (json_int_t)variant->constants.bytes);

@@ -1,6 +1,7 @@
 /* From drafts to the graph. See importer.h. */
 #include "compiler/import/importer.h"
 
+#include "compiler/ops/history.h"
 #include "compiler/ops/op.h"
 #include "runtime/base/checked.h"
 #include "runtime/base/hash.h"
@@ -284,6 +285,39 @@ static enum lth_code note_missing(struct lth_importer *importer, const struct lt
 	missing[importer->num_missing++] =
 		(struct lth_missing_op){draft->domain, draft->op, draft->name, draft->version, 1};
 	return LTH_OK;
+}
+
+enum lth_code lth_importer_count(struct lth_importer *importer, const struct lth_draft *draft)
+{
+	struct lth_graph *graph = importer->graph;
+	const char *name = *draft->domain ? lth_arena_printf(importer->arena, "%s.%s", draft->domain, draft->op) : draft->op;
+	if (!name)
+		return lth_importer_memory(importer);
+	uint32_t index = lth_name_map_get(&importer->use_map, name);
+	if (index != LTH_NONE) {
+		graph->op_uses[index].nodes++;
+		return LTH_OK;
+	}
+	struct lth_op_use *uses = lth_arena_grow(importer->arena, graph->op_uses, &graph->cap_op_uses,
+						 graph->num_op_uses + 1, sizeof(*uses));
+	if (!uses || !lth_name_map_put(&importer->use_map, importer->arena, name, graph->num_op_uses))
+		return lth_importer_memory(importer);
+	graph->op_uses = uses;
+	uses[graph->num_op_uses++] = (struct lth_op_use){name, 1};
+	return LTH_OK;
+}
+
+enum lth_code lth_importer_check_version(struct lth_importer *importer, const struct lth_draft *draft)
+{
+	const struct lth_op_history *history = lth_op_history(draft->domain, draft->op);
+	int64_t first = history ? lth_op_first_version(history) : 1;
+	char expected[128];
+	if (draft->version >= first)
+		return LTH_OK;
+	const char *set = *draft->domain ? draft->domain : "ai.onnx";
+	snprintf(expected, sizeof(expected), "operator set %s %" PRId64 " or later, which has the operator", set, first);
+	return lth_importer_fail(importer, LTH_INVALID_GRAPH, draft->name, expected, "%s in a model of %s %" PRId64,
+				 draft->op, set, draft->version);
 }
 
 /* Absent inputs at the end are no inputs; outputs likewise. */

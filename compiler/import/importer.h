@@ -44,7 +44,7 @@ struct lth_importer {
 	bool *dims_used; /* by position in options->dims */
 	struct lth_missing_op *missing;
 	uint32_t num_missing, cap_missing;
-	struct lth_name_map missing_map;
+	struct lth_name_map missing_map, use_map;
 	enum lth_code fault; /* of malformed input: LTH_INVALID_MODEL or LTH_INVALID_JSON */
 	uint32_t num_nodes;
 	bool early; /* infer each node as it is made */
@@ -68,6 +68,10 @@ LTH_MUST_CHECK enum lth_code lth_importer_end(struct lth_importer *importer);
 /* The dimension of a name that an input uses: a symbol with what the options say of it. */
 LTH_MUST_CHECK enum lth_code lth_importer_symbol(struct lth_importer *importer, const struct lth_import_dim *preset,
 						 lth_dim *out);
+/* A node of the model as it is written: counts the use of its operator; and refuses an operator that the model's operator
+ * set does not have yet. */
+LTH_MUST_CHECK enum lth_code lth_importer_count(struct lth_importer *importer, const struct lth_draft *draft);
+LTH_MUST_CHECK enum lth_code lth_importer_check_version(struct lth_importer *importer, const struct lth_draft *draft);
 LTH_MUST_CHECK enum lth_code lth_importer_emit(struct lth_importer *importer, struct lth_draft *draft);
 /* Of ai.onnx; what nodes of a JSON document without an opset mean. */
 enum { LTH_NEWEST_OPSET = 28 };

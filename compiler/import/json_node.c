@@ -254,7 +254,9 @@ enum lth_code lth_json_node(struct lth_json *json, const struct lth_json_path *p
 			return code;
 	draft.version = opset_version(json, draft.domain);
 	if ((code = read_inputs(json, path, inputs, &draft, scope)) ||
-	    (code = read_attributes(json, path, object, &draft, scope)))
+	    (code = read_attributes(json, path, object, &draft, scope)) ||
+	    (code = lth_importer_count(&json->base, &draft)) ||
+	    (code = lth_importer_check_version(&json->base, &draft)))
 		return code;
 	if (!*draft.domain && strcmp(draft.op, "Constant") == 0)
 		return constant_node(json, path, &draft, outputs, scope);

@@ -428,11 +428,14 @@ static enum lth_code run_node(struct lth_onnx *onnx, const Lth__Onnx__Node *node
 		code = add_attribute(onnx, node->attribute[i], draft.name, scope, &draft);
 	if (code)
 		return code;
-	if (!*domain && strcmp(draft.op, "Constant") == 0)
-		return constant_node(onnx, node, &draft, scope);
 	const Lth__Onnx__Function *function = find_function(onnx, node, domain);
 	if (function && !lth_op_find(domain, draft.op))
 		return inline_function(onnx, function, node, &draft, scope);
+	if ((code = lth_importer_count(&onnx->base, &draft)) ||
+	    (code = function ? LTH_OK : lth_importer_check_version(&onnx->base, &draft)))
+		return code;
+	if (!*domain && strcmp(draft.op, "Constant") == 0)
+		return constant_node(onnx, node, &draft, scope);
 	code = make_outputs(onnx, node, &draft, scope);
 	return code ? code : lth_importer_emit(&onnx->base, &draft);
 }

@@ -142,11 +142,19 @@ struct lth_binding {
 	uint32_t element; /* row-major */
 };
 
+/* How many nodes of the model, as it was written, have an operator. */
+struct lth_op_use {
+	const char *name; /* with its domain, unless that is ai.onnx */
+	uint32_t nodes;
+};
+
 struct lth_graph {
 	struct lth_arena *arena;
 	struct lth_dims *dims;
 	const char *name;
-	int64_t opset; /* of ai.onnx in the model, for figures */
+	int64_t opset;               /* of ai.onnx in the model, for figures */
+	struct lth_op_use *op_uses;  /* likewise; by first use */
+	uint32_t num_op_uses, cap_op_uses;
 	struct lth_value *values;
 	struct lth_node *nodes;
 	struct lth_region *regions; /* regions[0] is the main one: its inputs and outputs are the model's */

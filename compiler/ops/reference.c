@@ -1,7 +1,9 @@
-/* The reference page of operators, made from the table: docs/OPERATORS.md is what this prints. */
+/* The reference page of operators, made from the tables: docs/OPERATORS.md is what this prints. */
+#include "compiler/ops/history.h"
 #include "compiler/ops/op.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const kinds[LTH_NUM_OP_KINDS] = {
@@ -33,9 +35,14 @@ static void put_count(struct lth_buf *out, uint32_t min, uint32_t max)
 		lth_buf_printf(out, "%u to %u", min, max);
 }
 
-static void put_row(struct lth_buf *out, const struct lth_op *op)
+/* A row of the page: an operator of the table, or one that is read as others. */
+struct entry {
+	const char *domain, *name;
+	const struct lth_op *op; /* NULL: read as others */
+};
+
+static void put_meaning(struct lth_buf *out, const struct lth_op *op)
 {
-	lth_buf_printf(out, "| %s%s%s | ", op->domain, op->domain[0] ? "." : "", op->name);
 	put_cell(out, op->summary);
 	lth_buf_printf(out, " | %s | ", lth_op_kind_text(op->kind));
 	put_count(out, op->min_inputs, op->max_inputs);
@@ -45,37 +52,52 @@ static void put_row(struct lth_buf *out, const struct lth_op *op)
 	put_cell(out, op->types);
 	lth_buf_puts(out, op->attrs[0] ? "` | `" : "` | ");
 	put_cell(out, op->attrs);
-	lth_buf_puts(out, op->attrs[0] ? "` |\n" : " |\n");
+	lth_buf_puts(out, op->attrs[0] ? "` | " : " | ");
+}
+
+static void put_row(struct lth_buf *out, const struct entry *entry)
+{
+	lth_buf_printf(out, "| %s%s%s | %s | ", entry->domain, *entry->domain ? "." : "", entry->name,
+		       lth_op_versions(entry->domain, entry->name));
+	if (entry->op)
+		put_meaning(out, entry->op);
+	else
+		lth_buf_puts(out, LTH_OP_IMPORT_SUMMARY " | import | | | | | ");
+	lth_buf_printf(out, "%u |\n", lth_op_cases(entry->domain, entry->name));
 }
 
 /* Rows in the order of their full names; the table's own order is by family. */
-static bool stands_before(const struct lth_op *a, const struct lth_op *b)
+static int by_name(const void *a, const void *b)
 {
-	int domains = strcmp(a->domain, b->domain);
-	return domains ? domains < 0 : strcmp(a->name, b->name) < 0;
+	const struct entry *x = a, *y = b;
+	int order = strcmp(x->domain, y->domain);
+	return order ? order : strcmp(x->name, y->name);
 }
 
 void lth_op_reference(struct lth_buf *out)
 {
-	const struct lth_op *last = NULL;
+	struct entry *entries = calloc(LTH_NUM_OPS + (size_t)lth_num_op_histories, sizeof(*entries));
+	size_t count = 0;
+	if (!entries)
+		return;
+	for (int i = 0; i < LTH_NUM_OPS; i++)
+		entries[count++] = (struct entry){lth_ops[i].domain, lth_ops[i].name, &lth_ops[i]};
+	for (uint32_t i = 0; i < lth_num_op_histories; i++)
+		if (!lth_op_find(lth_op_histories[i].domain, lth_op_histories[i].name))
+			entries[count++] = (struct entry){lth_op_histories[i].domain, lth_op_histories[i].name, NULL};
+	qsort(entries, count, sizeof(*entries), by_name);
 	lth_buf_puts(
 		out,
-		"# Operators\n\nMade from the operator table (`compiler/ops/ops.def`), which explains the columns. "
-		"Models "
-		"of any opset are upgraded to these forms when they are read; names without a domain are ai.onnx's.\n\n"
+		"# Operators\n\nMade from the tables of operators (`compiler/ops/ops.def`, which explains the columns) and of "
+		"their versions (`compiler/ops/history.def`). Models of any opset are upgraded to the newest forms when they "
+		"are read; names without a domain are ai.onnx's. *Tests* counts the cases of the ONNX conformance suite that "
+		"use the operator and pass.\n\n"
 		"How an operator is lowered: *elementwise*, *injective* (data movement) and *reduction* operators are "
 		"expressions, which fuse; *templates* write their own loops; *irregular* ones call a kernel of the "
-		"runtime; *composite* ones are written as others.\n\n"
-		"| operator | what it gives | lowered as | inputs | outputs | types | attributes |\n"
-		"|---|---|---|---|---|---|---|\n");
-	for (int printed = 0; printed < LTH_NUM_OPS; printed++) {
-		const struct lth_op *next = NULL;
-		for (int i = 0; i < LTH_NUM_OPS; i++)
-			if ((!last || stands_before(last, &lth_ops[i])) && (!next || stands_before(&lth_ops[i], next)))
-				next = &lth_ops[i];
-		if (!next)
-			break;
-		put_row(out, next);
-		last = next;
-	}
+		"runtime; *composite* ones are written as others; *import* says that the importer does that.\n\n"
+		"| operator | versions | what it gives | lowered as | inputs | outputs | types | attributes | tests |\n"
+		"|---|---|---|---|---|---|---|---|---|\n");
+	for (size_t i = 0; i < count; i++)
+		put_row(out, &entries[i]);
+	free(entries);
 }

@@ -1,6 +1,7 @@
 /* Shape inference. Golden: the graphs of infer/ carry the types and guards that inference must find when they are
  * erased. Property: for random sizes, what was inferred with symbols, evaluated, is what is inferred with numbers.
  * Refusals: each names its node and the rule. Seeds: LATHE_SEED, else fixed. */
+#include "compiler/ops/history.h"
 #include "compiler/ops/op.h"
 #include "runtime/base/io.h"
 
@@ -388,6 +389,25 @@ static const struct {
 	{"symbol h in [1, *] hint 2\nsymbol w in [1, *] hint 1\n", POOL("y", "x", "[9, 9]", "[1, 1]"), 2, 1},
 };
 
+/* The table of versions is searched by halves, and knows every operator that ONNX publishes. */
+START_TEST(versions)
+{
+	for (uint32_t i = 0; i < lth_num_op_histories; i++) {
+		const struct lth_op_history *row = &lth_op_histories[i];
+		ck_assert_msg(lth_op_history(row->domain, row->name) == row, "%s stands out of order", row->name);
+		ck_assert_int_ge(lth_op_first_version(row), 1);
+	}
+	for (int i = 0; i < LTH_NUM_OPS; i++) {
+		bool published = strncmp(lth_ops[i].domain, "ai.onnx", 7) == 0 || !*lth_ops[i].domain;
+		const struct lth_op_history *row = lth_op_history(lth_ops[i].domain, lth_ops[i].name);
+		ck_assert_msg(!published || row, "%s has no versions", lth_ops[i].name);
+	}
+	ck_assert_str_eq(lth_op_versions("", "Clip"), "1 6 11 12 13");
+	ck_assert_str_eq(lth_op_versions("com.microsoft", "Gelu"), "1");
+	ck_assert_str_eq(lth_op_versions("lathe", "Trees"), "");
+}
+END_TEST
+
 START_TEST(hint)
 {
 	char text[2048];
@@ -414,6 +434,7 @@ int main(void)
 	tcase_add_loop_test(tests, refusal, 0, sizeof(refusals) / sizeof(*refusals));
 	tcase_add_loop_test(tests, hint, 0, sizeof(hints) / sizeof(*hints));
 	tcase_add_test(tests, rows);
+	tcase_add_test(tests, versions);
 	suite_add_tcase(suite, tests);
 	SRunner *runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -12,6 +12,7 @@ golden_import_tests = \
 	%D%/softmax-axis-of-old.lt \
 	%D%/layout-needs-rank.lt \
 	%D%/missing-operators.lt \
+	%D%/operator-of-a-later-set.lt \
 	%D%/passes-dead-code.lt \
 	%D%/passes-unknown-name.lt \
 	%D%/round-trip.lt \
