@@ -30,7 +30,15 @@ lth_value_id lth_copied(const struct lth_copier *copier, lth_value_id value);
 /* Appends copies of the nodes to a region; false when out of memory. */
 bool lth_copy_nodes(struct lth_copier *copier, const lth_node_id *nodes, uint32_t count, lth_region_id to);
 
-/* Moves a region's nodes before the node, with their guards; false when out of memory. control_if.c */
-bool lth_control_move_before(struct lth_infer *infer, lth_region_id inner);
+/* Whether nodes stand behind the node in its region. control_split.c */
+bool lth_control_has_rest(const struct lth_infer *infer);
+/* Moves them into regions of the node, an If: copies in all but the first. The node gives what its region gives then, and
+ * the regions are to be inferred again. */
+LTH_MUST_CHECK enum lth_code lth_control_move_rest(struct lth_infer *infer, const lth_region_id *arms, uint32_t num_arms);
+
+/* Whether a node may become an If whose results differ in rank: what follows is known, and may be moved. */
+bool lth_control_may_split(const struct lth_infer *infer);
+/* A Squeeze becomes an If: it drops the axes `ones`, and those of the axes `open` that are 1. control_squeeze.c */
+LTH_MUST_CHECK enum lth_code lth_control_squeeze(struct lth_infer *infer, uint32_t ones, uint32_t open);
 
 #endif

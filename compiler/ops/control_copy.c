@@ -23,6 +23,8 @@ static lth_value_id copy_value(struct lth_copier *copier, lth_value_id value)
 {
 	const struct lth_type type = copier->graph->values[value].type;
 	lth_value_id copy = lth_graph_value(copier->graph, copier->graph->values[value].name, &type);
+	if (copy != LTH_NONE)
+		copier->graph->values[copy].declared_rank = copier->graph->values[value].declared_rank;
 	return copier->map[value] = copy;
 }
 

@@ -4,10 +4,11 @@
  * With a condition that inference knows, the branch that is taken takes the node's place and the other is forgotten: it
  * may not even fit (exporters write Squeeze so).
  *
- * Branches whose results differ in rank: all that follows in the region moves into both of them, so that each branch has
- * its own copy with ranks of its own, and the If gives what the region gives. A branch whose copy then is invalid cannot
- * be meant: the other is taken, and a guard says in the run for which condition there is no valid model. Nothing is
- * guessed. Thread rule: as infer.h. */
+ * Branches whose results differ in rank: all that follows in the region moves into both of them (control_split.c), so
+ * that each branch has its own copy with ranks of its own, and the If gives what the region gives. If that region is a
+ * branch of another If and its results differ, too, what follows the outer one moves in before. A branch whose copy then
+ * is invalid cannot be meant: the other is taken, and a guard says in the run for which condition there is no valid
+ * model. Nothing is guessed. Thread rule: as infer.h. */
 #include "compiler/ops/control.h"
 
 #include "compiler/ops/build.h"
@@ -48,10 +49,7 @@ bool lth_control_move_before(struct lth_infer *infer, lth_region_id inner)
 static enum lth_code take_arm(struct lth_infer *infer, bool condition)
 {
 	lth_region_id arm = arm_of(infer->node, condition);
-	enum lth_code code = lth_control_enter(infer, arm);
 	const struct lth_region *region = &infer->graph->regions[arm];
-	if (code)
-		return code;
 	if (region->num_outputs < infer->node->num_outputs)
 		return lth_infer_reject(infer, "a result for each output", "%u for %u", region->num_outputs,
 					infer->node->num_outputs);
@@ -73,17 +71,72 @@ static enum lth_code take_else(struct lth_infer *infer)
 	return take_arm(infer, false);
 }
 
-static enum lth_code take(struct lth_infer *infer, bool condition)
+/* Whether branches give results of different ranks. */
+static bool arms_differ(const struct lth_graph *graph, const struct lth_node *node)
 {
-	return lth_build_expand(infer, condition ? take_then : take_else);
+	const struct lth_region *first = &graph->regions[arm_of(node, true)];
+	const struct lth_region *second = &graph->regions[arm_of(node, false)];
+	for (uint32_t k = 0; k < node->num_outputs && k < first->num_outputs && k < second->num_outputs; k++) {
+		const struct lth_type *a = &graph->values[first->outputs[k]].type;
+		const struct lth_type *b = &graph->values[second->outputs[k]].type;
+		if (node->outputs[k] != LTH_NONE && a->kind == LTH_TYPE_TENSOR && b->kind == LTH_TYPE_TENSOR &&
+		    a->dtype == b->dtype && a->rank != b->rank)
+			return true;
+	}
+	return false;
 }
 
+/* Whether a region ends in an If whose results differ in rank. */
+static bool is_open(const struct lth_graph *graph, lth_region_id id)
+{
+	const struct lth_region *region = &graph->regions[id];
+	uint32_t at = region->num_nodes;
+	while (at > 0 && graph->nodes[region->nodes[at - 1]].deleted)
+		at--;
+	const struct lth_node *last = at ? &graph->nodes[region->nodes[at - 1]] : NULL;
+	return last && last->op == &lth_ops[LTH_OP_ID_If] &&
+	       (arms_differ(graph, last) || is_open(graph, arm_of(last, true)) || is_open(graph, arm_of(last, false)));
+}
+
+/* Infers a branch; sets *open, without an error, where it needs what follows the node. */
+static enum lth_code enter_arm(struct lth_infer *infer, lth_region_id arm, bool *open)
+{
+	struct lth_diag diag = {0}, *outer = infer->diag;
+	infer->diag = &diag;
+	enum lth_code code = lth_control_enter(infer, arm);
+	infer->diag = outer;
+	if (code == LTH_UNSUPPORTED && lth_control_has_rest(infer) && is_open(infer->graph, arm)) {
+		*open = true;
+		return LTH_OK;
+	}
+	if (code)
+		*infer->diag = diag;
+	return code;
+}
+
+static enum lth_code take(struct lth_infer *infer, bool condition)
+{
+	lth_region_id arm = arm_of(infer->node, condition);
+	bool open = false;
+	enum lth_code code = enter_arm(infer, arm, &open);
+	if (!code && open)
+		code = lth_control_move_rest(infer, &arm, 1);
+	if (!code && open)
+		code = lth_control_enter(infer, arm);
+	return code ? code : lth_build_expand(infer, condition ? take_then : take_else);
+}
+
+static enum lth_code split_rest(struct lth_infer *infer, const lth_region_id arms[2]);
+
 /* A loop whose types have not settled: what is known now may change with the next turn. Only types are looked at. */
-static enum lth_code look_at_arm(struct lth_infer *infer, bool condition)
+static enum lth_code look_at_arm(struct lth_infer *infer, const lth_region_id arms[2], bool condition)
 {
 	struct lth_graph *graph = infer->graph;
-	lth_region_id arm = arm_of(infer->node, condition);
-	enum lth_code code = lth_control_enter(infer, arm);
+	lth_region_id arm = arms[condition ? 0 : 1];
+	bool open = false;
+	enum lth_code code = enter_arm(infer, arm, &open);
+	if (!code && open)
+		return split_rest(infer, arms);
 	for (uint32_t k = 0; k < infer->node->num_outputs && !code; k++) {
 		if (k >= graph->regions[arm].num_outputs)
 			return lth_infer_reject(infer, "a result for each output", "%u for %u",
@@ -109,123 +162,6 @@ static bool known_condition(const struct lth_infer *infer, bool *out)
 	return true;
 }
 
-/* ---- what follows, in both branches ---- */
-
-struct split {
-	struct lth_infer *infer;
-	lth_region_id outer, arms[2]; /* then, else */
-	lth_node_id *rest;            /* the nodes behind the If */
-	uint32_t num_rest;
-	lth_value_id *results; /* what the outer region gives and the If or the rest make; each once */
-	uint32_t num_results;
-};
-
-static bool is_made_here(const struct split *split, lth_value_id value)
-{
-	const struct lth_graph *graph = split->infer->graph;
-	if (graph->values[value].def != LTH_DEF_NODE)
-		return false;
-	lth_node_id maker = graph->values[value].def_id;
-	bool found = maker == split->infer->id;
-	for (uint32_t i = 0; i < split->num_rest && !found; i++)
-		found = split->rest[i] == maker;
-	return found;
-}
-
-static bool find_rest(struct split *split)
-{
-	struct lth_graph *graph = split->infer->graph;
-	const struct lth_region *outer = &graph->regions[split->outer];
-	uint32_t at = 0;
-	while (outer->nodes[at] != split->infer->id)
-		at++;
-	split->num_rest = outer->num_nodes - at - 1;
-	split->rest = lth_arena_memdup(graph->arena, outer->nodes + at + 1, split->num_rest * sizeof(lth_node_id));
-	split->results = lth_arena_array(graph->arena, outer->num_outputs + 1, sizeof(lth_value_id));
-	for (uint32_t k = 0; split->results && split->rest && k < outer->num_outputs; k++) {
-		bool known = !is_made_here(split, outer->outputs[k]);
-		for (uint32_t i = 0; i < split->num_results && !known; i++)
-			known = split->results[i] == outer->outputs[k];
-		if (!known)
-			split->results[split->num_results++] = outer->outputs[k];
-	}
-	return split->results && split->rest;
-}
-
-/* The else branch gets copies; what the If gave is what that branch gives. */
-static bool fill_else(struct split *split)
-{
-	struct lth_graph *graph = split->infer->graph;
-	const struct lth_node *node = split->infer->node;
-	struct lth_copier copier;
-	if (!lth_copier_init(&copier, graph))
-		return false;
-	for (uint32_t k = 0; k < node->num_outputs; k++)
-		if (node->outputs[k] != LTH_NONE)
-			copier.map[node->outputs[k]] = graph->regions[split->arms[1]].outputs[k];
-	bool ok = lth_copy_nodes(&copier, split->rest, split->num_rest, split->arms[1]);
-	split->infer->node = &graph->nodes[split->infer->id];
-	graph->regions[split->arms[1]].num_outputs = 0;
-	for (uint32_t i = 0; i < split->num_results && ok; i++)
-		ok = lth_graph_output(graph, split->arms[1], lth_copied(&copier, split->results[i]));
-	return ok;
-}
-
-/* The then branch gets the nodes themselves. */
-static bool fill_then(struct split *split)
-{
-	struct lth_graph *graph = split->infer->graph;
-	struct lth_region *arm = &graph->regions[split->arms[0]], *outer = &graph->regions[split->outer];
-	lth_node_id *nodes = lth_arena_grow(graph->arena, arm->nodes, &arm->cap_nodes,
-					    arm->num_nodes + split->num_rest + 1, sizeof(*nodes));
-	if (!nodes)
-		return false;
-	arm->nodes = nodes;
-	for (uint32_t i = 0; i < split->num_rest; i++) {
-		graph->nodes[split->rest[i]].region = split->arms[0];
-		nodes[arm->num_nodes++] = split->rest[i];
-	}
-	outer->num_nodes -= split->num_rest;
-	return true;
-}
-
-/* The If gives new values with the names of the region's results. */
-static bool give_results(struct split *split)
-{
-	struct lth_graph *graph = split->infer->graph;
-	struct lth_node *node = &graph->nodes[split->infer->id];
-	struct lth_region *arm = &graph->regions[split->arms[0]], *outer = &graph->regions[split->outer];
-	uint32_t num_old = node->num_outputs;
-	lth_value_id *fresh = lth_arena_array(graph->arena, split->num_results + 1, sizeof(*fresh));
-	const lth_value_id *old = node->outputs, *given = lth_arena_memdup(graph->arena, arm->outputs,
-									    arm->num_outputs * sizeof(*given));
-	if (!fresh || !given)
-		return false;
-	arm->num_outputs = 0;
-	for (uint32_t i = 0; i < split->num_results; i++) {
-		lth_value_id was = split->results[i];
-		fresh[i] = lth_graph_value(graph, graph->values[was].name, NULL);
-		if (fresh[i] == LTH_NONE || !lth_graph_output(graph, split->arms[0], was))
-			return false;
-		lth_graph_exchange_names(graph, was, fresh[i]);
-		graph->values[fresh[i]].type = graph->values[was].type;
-		graph->values[fresh[i]].def = LTH_DEF_NODE;
-		graph->values[fresh[i]].def_id = split->infer->id;
-		graph->values[fresh[i]].def_index = i;
-		for (uint32_t k = 0; k < outer->num_outputs; k++)
-			if (outer->outputs[k] == was)
-				outer->outputs[k] = fresh[i];
-	}
-	for (uint32_t k = 0; k < num_old; k++)
-		if (old[k] != LTH_NONE) {
-			lth_graph_replace_uses(graph, old[k], given[k]);
-			graph->values[old[k]].def = LTH_DEF_DELETED;
-		}
-	node->outputs = fresh;
-	node->num_outputs = split->num_results;
-	return true;
-}
-
 /* One branch does not fit what follows: the run must take the other. */
 static enum lth_code exclude(struct lth_infer *infer, bool taken, const struct lth_diag *reason)
 {
@@ -245,14 +181,12 @@ static enum lth_code join_arms(struct lth_infer *infer, const lth_region_id arms
 
 static enum lth_code split_rest(struct lth_infer *infer, const lth_region_id arms[2])
 {
-	struct split split = {.infer = infer, .outer = infer->node->region, .arms = {arms[0], arms[1]}};
-	bool ok = find_rest(&split);
-	if (ok && split.num_rest == 0)
-		return join_arms(infer, arms); /* says what differs */
-	if (!ok || !fill_else(&split) || !fill_then(&split) || !give_results(&split))
-		return lth_infer_unsupported(infer, NULL, "the compile's memory is used up");
 	struct lth_diag diags[2] = {{0}};
-	enum lth_code codes[2];
+	enum lth_code codes[2], code;
+	if (!lth_control_has_rest(infer))
+		return join_arms(infer, arms); /* says what differs */
+	if ((code = lth_control_move_rest(infer, arms, 2)))
+		return code;
 	for (int i = 0; i < 2; i++)
 		codes[i] = lth_infer_region(infer->graph, arms[i], &diags[i]);
 	infer->node = &infer->graph->nodes[infer->id];
@@ -298,20 +232,6 @@ static enum lth_code join(struct lth_infer *infer, uint32_t output, const struct
 	return lth_infer_output(infer, output, a->dtype, a->rank, dims);
 }
 
-static bool ranks_differ(const struct lth_infer *infer, const lth_region_id arms[2])
-{
-	const struct lth_graph *graph = infer->graph;
-	const struct lth_region *first = &graph->regions[arms[0]], *second = &graph->regions[arms[1]];
-	for (uint32_t k = 0; k < infer->node->num_outputs && k < first->num_outputs && k < second->num_outputs; k++) {
-		const struct lth_type *a = &graph->values[first->outputs[k]].type;
-		const struct lth_type *b = &graph->values[second->outputs[k]].type;
-		if (infer->node->outputs[k] != LTH_NONE && a->kind == LTH_TYPE_TENSOR && b->kind == LTH_TYPE_TENSOR &&
-		    a->dtype == b->dtype && a->rank != b->rank)
-			return true;
-	}
-	return false;
-}
-
 static enum lth_code join_arms(struct lth_infer *infer, const lth_region_id arms[2])
 {
 	enum lth_code code = LTH_OK;
@@ -334,18 +254,19 @@ static enum lth_code infer_if(struct lth_infer *infer)
 	lth_region_id arms[2] = {arm_of(infer->node, true), arm_of(infer->node, false)};
 	bool taken;
 	if (known_condition(infer, &taken))
-		return infer->graph->tentative ? look_at_arm(infer, taken) : take(infer, taken);
+		return infer->graph->tentative ? look_at_arm(infer, arms, taken) : take(infer, taken);
 	for (uint32_t k = 0; k < infer->node->num_outputs; k++) { /* what one branch gave when only it was looked at */
 		lth_value_id out = infer->node->outputs[k];
 		if (out != LTH_NONE && !lth_value_binds(infer->graph, out))
 			infer->graph->values[out].contents = NULL;
 	}
-	enum lth_code code = lth_control_enter(infer, arms[0]);
+	bool open = false;
+	enum lth_code code = enter_arm(infer, arms[0], &open);
 	if (!code)
-		code = lth_control_enter(infer, arms[1]);
+		code = enter_arm(infer, arms[1], &open);
 	if (code)
 		return code;
-	return ranks_differ(infer, arms) ? split_rest(infer, arms) : join_arms(infer, arms);
+	return open || arms_differ(infer->graph, infer->node) ? split_rest(infer, arms) : join_arms(infer, arms);
 }
 
 const struct lth_op_impl lth_impl_if = {.infer = infer_if};

@@ -34,7 +34,7 @@ noinst_LIBRARIES += %D%/libops.a
 	%D%/reshape.c \
 	%D%/slice.c \
 	%D%/control.c %D%/control.h \
-	%D%/control_if.c \
+	%D%/control_if.c %D%/control_split.c %D%/control_squeeze.c \
 	%D%/control_copy.c \
 	%D%/control_optional.c \
 	%D%/object.c %D%/object.h %D%/object_list.c %D%/object_split.c %D%/sequence_map.c \

@@ -4,6 +4,7 @@
  * A reshape's index is translated group by group: the finest cut of both shapes into runs of axes with equal products.
  * So axes that a reshape does not touch stay as they are, and the others cost one division each. */
 #include "compiler/ops/axes.h"
+#include "compiler/ops/control.h"
 #include "compiler/ops/family.h"
 
 #include <string.h>
@@ -187,8 +188,9 @@ static lth_dim kept_extent(struct lth_dims *dims, const struct lth_axes *axes, c
 }
 
 /* Without axes, those that are 1 go. Where only the run knows which are, it must be as many as the result's declared rank
- * says. */
-static enum lth_code squeeze_ones(struct lth_infer *infer, struct lth_axes *axes, uint32_t *out_dropped)
+ * says; if that is not told either, the axes in question are `out_open`. */
+static enum lth_code squeeze_ones(struct lth_infer *infer, struct lth_axes *axes, uint32_t *out_dropped,
+				  uint32_t *out_open)
 {
 	const struct lth_type *type = lth_infer_type(infer, 0);
 	struct lth_dims *d = infer->dims;
@@ -201,13 +203,16 @@ static enum lth_code squeeze_ones(struct lth_infer *infer, struct lth_axes *axes
 		axes->flags |= is_one == LTH_YES ? 1u << i : 0;
 		axes->known &= is_one != LTH_UNKNOWN;
 		count = lth_dim_add(d, count, axes->in[i]);
-		if (is_one == LTH_UNKNOWN && (rank == LTH_RANK_UNKNOWN || rank > type->rank))
+		if (is_one != LTH_UNKNOWN || (rank != LTH_RANK_UNKNOWN && rank <= type->rank))
+			continue;
+		*out_open |= 1u << i;
+		if (!lth_control_may_split(infer))
 			return lth_infer_unsupported(infer, "name the axes",
 						     "the output's rank depends on whether axis %u of size %s is 1", i,
 						     lth_infer_dim_text(infer, type->dims[i]));
 	}
 	*out_dropped = (uint32_t)__builtin_popcount(axes->flags);
-	if (axes->known)
+	if (axes->known || *out_open)
 		return LTH_OK;
 	*out_dropped = type->rank - rank;
 	return lth_infer_require(infer, LTH_REL_EQ, count, lth_dim_const(d, *out_dropped),
@@ -219,11 +224,13 @@ static enum lth_code infer_squeeze(struct lth_infer *infer)
 	const struct lth_type *type = lth_infer_type(infer, 0);
 	struct lth_dims *d = infer->dims;
 	lth_dim one = lth_dim_const(d, 1), zero = lth_dim_const(d, 0), dims[LTH_MAX_RANK];
-	uint32_t dropped;
+	uint32_t dropped, open = 0;
 	struct lth_axes axes;
 	enum lth_code code = lth_infer_axes(infer, 1, type->rank, &axes);
 	if (!code && !lth_infer_type(infer, 1))
-		code = squeeze_ones(infer, &axes, &dropped);
+		code = squeeze_ones(infer, &axes, &dropped, &open);
+	if (!code && open)
+		return lth_control_squeeze(infer, axes.flags, open);
 	for (uint32_t i = 0; !code && lth_infer_type(infer, 1) && i < type->rank; i++) {
 		lth_dim excess = lth_dim_mul(d, axes.in[i], lth_dim_sub(d, type->dims[i], one));
 		code = lth_infer_require(infer, LTH_REL_EQ, excess, zero, "squeezed axes of size 1");

@@ -161,6 +161,7 @@ struct example {
 
 #define F32(...) .dtype = LATHE_F32, .values = {__VA_ARGS__}
 #define I64(...) .dtype = LATHE_I64, .values = {__VA_ARGS__}
+#define BOOL(...) .dtype = LATHE_BOOL, .values = {__VA_ARGS__}
 
 /* x[n]: where n is 1, squeezed and multiplied by a vector of its own; else a sum over the axis. */
 #define RANKS                                                                                                          \
@@ -175,6 +176,19 @@ struct example {
 	"\"outputs\":[\"a\"]}},"                                                                                       \
 	"\"else_branch\":{\"graph\":{\"nodes\":[{\"op\":\"Identity\",\"inputs\":[\"x\"],\"outputs\":[\"b\"]}],"          \
 	"\"outputs\":[\"b\"]}}}},"
+/* Squeeze of x[n, 2] in one branch of an If by `condition`, -x in the other; and what is behind it. */
+#define SQUEEZED(condition, behind)                                                                                        \
+	"{\"opset\":17,\"inputs\":[{\"name\":\"x\",\"type\":\"f32\",\"shape\":[\"n\",2]},"                               \
+	"{\"name\":\"c\",\"type\":\"bool\",\"shape\":[]}],\"constants\":["                                              \
+	"{\"name\":\"yes\",\"type\":\"bool\",\"shape\":[],\"values\":[true]},"                                          \
+	"{\"name\":\"zf\",\"type\":\"f32\",\"shape\":[1],\"values\":[7]}],\"nodes\":["                               \
+	"{\"op\":\"If\",\"inputs\":[" condition "],\"outputs\":[\"y\"],\"attributes\":{"                                    \
+	"\"then_branch\":{\"graph\":{\"nodes\":[{\"op\":\"Squeeze\",\"inputs\":[\"x\"],\"outputs\":[\"a\"]}],"             \
+	"\"outputs\":[\"a\"]}},"                                                                                       \
+	"\"else_branch\":{\"graph\":{\"nodes\":[{\"op\":\"Neg\",\"inputs\":[\"x\"],\"outputs\":[\"b\"]}],"                 \
+	"\"outputs\":[\"b\"]}}}}," behind "],\"outputs\":[\"z\"]}"
+#define SUM "{\"op\":\"ReduceSum\",\"inputs\":[\"y\"],\"outputs\":[\"z\"],\"attributes\":{\"keepdims\":0}}"
+#define JOINED "{\"op\":\"Concat\",\"inputs\":[\"y\",\"zf\"],\"outputs\":[\"z\"],\"attributes\":{\"axis\":0}}"
 #define COUNTED_LOOP(more)                                                                                             \
 	"{\"opset\":17,\"inputs\":[{\"name\":\"m\",\"type\":\"i64\",\"shape\":[]},"                                     \
 	"{\"name\":\"x\",\"type\":\"f32\",\"shape\":[\"n\"]}],"                                                        \
@@ -268,6 +282,20 @@ static const struct example examples[] = {
 	 RANKS "{\"op\":\"Concat\",\"inputs\":[\"y\",\"zf\"],\"outputs\":[\"z\"],\"attributes\":{\"axis\":0}}],"
 	       "\"outputs\":[\"z\"]}",
 	 {{F32(5, 6, 7, 8), .rank = 2, .dims = {2, 2}}}, 1, {{F32(0)}}, 1, "size 1"},
+	{"a branch that ends in ranks that differ", SQUEEZED("\"c\"", SUM),
+	 {{F32(1, 2), .rank = 2, .dims = {1, 2}}, {BOOL(1), .rank = 0}}, 2, {{F32(3), .rank = 0}}, 1, NULL},
+	{"its other branch", SQUEEZED("\"c\"", SUM),
+	 {{F32(1, 2, 3, 4), .rank = 2, .dims = {2, 2}}, {BOOL(0), .rank = 0}}, 2, {{F32(-10), .rank = 0}}, 1, NULL},
+	{"of all branches one can go on", SQUEEZED("\"c\"", JOINED),
+	 {{F32(1, 2), .rank = 2, .dims = {1, 2}}, {BOOL(1), .rank = 0}}, 2,
+	 {{F32(1, 2, 7), .rank = 1, .dims = {3}}}, 1, NULL},
+	{"by a size, a branch cannot go on", SQUEEZED("\"c\"", JOINED),
+	 {{F32(1, 2, 3, 4), .rank = 2, .dims = {2, 2}}, {BOOL(1), .rank = 0}}, 2, {{F32(0)}}, 1, "size 1"},
+	{"by a condition, a branch cannot go on", SQUEEZED("\"c\"", JOINED),
+	 {{F32(1, 2), .rank = 2, .dims = {1, 2}}, {BOOL(0), .rank = 0}}, 2, {{F32(0)}}, 1, "a condition that is true"},
+	{"a branch known to be taken ends in ranks that differ",
+	 SQUEEZED("\"yes\"", SUM), {{F32(1, 2, 3, 4), .rank = 2, .dims = {2, 2}}, {BOOL(0), .rank = 0}}, 2,
+	 {{F32(10), .rank = 0}}, 1, NULL},
 	{"a state that grows each turn, and a counter collected",
 	 COUNTED_LOOP("{\"op\":\"Concat\",\"inputs\":[\"v\",\"v\"],\"outputs\":[\"w\"],\"attributes\":{\"axis\":0}}],"
 		      "\"outputs\":[\"g\",\"w\",\"i\"]"),
