@@ -203,7 +203,7 @@ struct lathe_profile_entry {
 	uint64_t calls;
 	uint64_t ns;
 	uint64_t bytes; /* read and written by one call at the last shape */
-	uint64_t flops; /* of one call at the shape the model was planned for; 0: not known */
+	uint64_t flops; /* of one call at the last shape: products of matrices and convolutions; 0: not known */
 };
 
 struct lathe_executable;

@@ -123,7 +123,7 @@ static enum lth_code build_variant(struct lth_variant *variant)
 		{"import", import},	 {"passes", graph_passes}, {"group", group},	    {"lower", lth_variant_lower},
 		{"memory", lth_variant_memory}, {"codegen", generate},	   {"emit", lth_variant_artifacts},
 	};
-	uint64_t first = lth_now_ns();
+	uint64_t first = lth_now_ns(), first_cpu = lth_cpu_all_ns();
 	for (size_t i = 0; i < sizeof(stages) / sizeof(stages[0]); i++) {
 		uint64_t start;
 		enum lth_code code = begin(variant, stages[i].name, &start);
@@ -137,6 +137,7 @@ static enum lth_code build_variant(struct lth_variant *variant)
 		end(variant, stages[i].name, start);
 	}
 	variant->total_ms = (double)(lth_now_ns() - first) / 1e6;
+	variant->cpu_ms = (double)(lth_cpu_all_ns() - first_cpu) / 1e6;
 	return LTH_OK;
 }
 

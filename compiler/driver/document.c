@@ -236,8 +236,8 @@ static json_t *compile_part(const struct lth_variant *variant)
 {
 	struct rusage usage;
 	getrusage(RUSAGE_SELF, &usage);
-	return json_pack("{s:I, s:f, s:I, s:I}", "peak_rss_bytes", (json_int_t)usage.ru_maxrss * 1024, "codegen_cpu_ms",
-			 variant->code.cpu_ms, "kernels", (json_int_t)variant->program->num_kernels,
+	return json_pack("{s:I, s:f, s:f, s:I, s:I}", "peak_rss_bytes", (json_int_t)usage.ru_maxrss * 1024, "cpu_ms",
+			 variant->cpu_ms, "codegen_cpu_ms", variant->code.cpu_ms, "kernels", (json_int_t)variant->program->num_kernels,
 			 "kernels_from_cache", (json_int_t)variant->code.from_cache);
 }
 

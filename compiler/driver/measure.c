@@ -211,9 +211,9 @@ static json_t *profile_of(const struct runner *r)
 	for (size_t i = 0; i < count && i < MOST; i++)
 		json_array_append_new(
 			list,
-			json_pack("{s:s, s:s, s:f, s:I}", "kernel", entries[i].kernel, "node", entries[i].node, "us",
+			json_pack("{s:s, s:s, s:f, s:I, s:I}", "kernel", entries[i].kernel, "node", entries[i].node, "us",
 				  entries[i].calls ? (double)entries[i].ns / 1e3 / (double)entries[i].calls : 0.0,
-				  "bytes", (json_int_t)entries[i].bytes));
+				  "bytes", (json_int_t)entries[i].bytes, "flops", (json_int_t)entries[i].flops));
 	free(entries);
 	return list;
 }

@@ -58,7 +58,7 @@ struct lth_variant {
 	size_t num_phases;
 	struct lth_pass_record records[LTH_MAX_RECORDS];
 	size_t num_records;
-	double total_ms;
+	double total_ms, cpu_ms; /* cpu_ms: all threads, the linker too */
 	json_t *measured; /* the result document's `measure`, or NULL */
 };
 

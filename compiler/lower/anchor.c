@@ -268,7 +268,7 @@ enum lth_code lth_lower_template(struct lth_lower *lower, const struct lth_node 
 				.min_units = LTH_DIM_NONE,
 				.scratch_bytes = LTH_DIM_NONE};
 	lth_template_emit(&emit, &problem, &plan);
-	int64_t grain, flops;
+	int64_t grain;
 	out->range = emit.units;
 	out->grain = emit.min_units != LTH_DIM_NONE && lth_dim_eval_hint(lower->graph->dims, emit.min_units, &grain) &&
 				     grain > 0 && grain < UINT32_MAX
@@ -278,9 +278,7 @@ enum lth_code lth_lower_template(struct lth_lower *lower, const struct lth_node 
 	if (emit.scratch_bytes != LTH_DIM_NONE &&
 	    (!lth_dim_is_const(lower->graph->dims, emit.scratch_bytes, &scratch) || scratch > 0))
 		out->scratch_bytes = emit.scratch_bytes;
-	out->flops = plan.flops != LTH_DIM_NONE && lth_dim_eval_hint(lower->graph->dims, plan.flops, &flops)
-			     ? (double)flops
-			     : 0;
+	out->flops = plan.flops;
 	*out_done = true;
 	return lower->code;
 }

@@ -60,7 +60,7 @@ enum lth_code lth_lower_kernel(struct lth_graph *graph, const struct lth_access 
 				  .diag = diag,
 				  .anchor = LTH_NONE,
 				  .word = LTH_SX_NONE};
-	struct lth_kernel_spec spec = {.scratch_bytes = LTH_DIM_NONE, .grain = 1};
+	struct lth_kernel_spec spec = {.scratch_bytes = LTH_DIM_NONE, .flops = LTH_DIM_NONE, .grain = 1};
 	const struct lth_node *anchor = find_anchor(graph, group);
 	const struct lth_node *named = anchor ? anchor : &graph->nodes[group->nodes[group->num_nodes - 1]];
 	lower.pool = lth_sx_pool_create(graph->arena, graph->dims);

@@ -38,7 +38,7 @@ struct lth_kernel_spec {
 	lth_dim range;        /* units of parallel work */
 	uint32_t grain;       /* fewest units worth a task of their own */
 	lth_dim scratch_bytes; /* a thread; LTH_DIM_NONE: none */
-	double flops, bytes;  /* at the hint, for people */
+	lth_dim flops; /* of its template; LTH_DIM_NONE: not known */
 };
 
 /* A group: nodes in order and the values that are needed outside of it. */

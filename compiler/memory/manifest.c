@@ -111,7 +111,7 @@ static enum lth_code build_kernel(struct lth_builder *builder, const struct lth_
 				  .grain = spec->grain,
 				  .scratch = LTH_NONE,
 				  .scratch_bytes = LTH_NONE,
-				  .flops = (int64_t)spec->flops,
+				  .flops = spec->flops == LTH_DIM_NONE ? LTH_NONE : lth_build_dim(builder, spec->flops),
 				  .node = spec->node};
 	for (uint32_t i = 0; i < spec->num_operands; i++) {
 		instr.num_outputs += spec->operands[i].written;

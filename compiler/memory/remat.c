@@ -82,12 +82,25 @@ static bool is_output(const struct lth_program *program, uint32_t storage)
 	return false;
 }
 
+/* What a program's expressions are at the shape that the budget is for. */
+struct shape {
+	int64_t *values; /* of expressions */
+	int64_t *sizes;  /* of storages, bytes */
+};
+
+/* Whether a call does few operations for each byte that it writes. */
+static bool cheap(const struct lth_instr *call, const struct shape *shape, int64_t bytes)
+{
+	return call->flops == LTH_NONE || shape->values[call->flops] <= CHEAP_FLOPS_A_BYTE * bytes;
+}
+
 /* Fills in a candidate for a storage alive at the peak; false when it does not qualify. */
-static bool qualify(const struct lth_program *program, uint32_t storage, uint32_t peak, int64_t bytes,
+static bool qualify(const struct lth_program *program, uint32_t storage, uint32_t peak, const struct shape *shape,
 		    struct candidate *out)
 {
 	const struct lth_storage *s = &program->storages[storage];
 	uint32_t writer = LTH_NONE, reader = LTH_NONE;
+	int64_t bytes = shape->sizes[storage];
 	bool writes;
 	for (uint32_t i = s->first; i < s->last && i < program->num_instrs; i++) {
 		const struct lth_instr *instr = &program->instrs[i];
@@ -104,7 +117,7 @@ static bool qualify(const struct lth_program *program, uint32_t storage, uint32_
 		return false;
 	const struct lth_instr *call = &program->instrs[writer];
 	if (call->op != LTH_INSTR_CALL || call->num_outputs != 1 || call->scratch == storage ||
-	    call->flops > CHEAP_FLOPS_A_BYTE * bytes || !straight(program, s->first, s->last) ||
+	    !cheap(call, shape, bytes) || !straight(program, s->first, s->last) ||
 	    !operands_hold(program, writer, reader))
 		return false;
 	*out = (struct candidate){storage, writer, reader, bytes};
@@ -211,7 +224,7 @@ static int64_t bound_with(const struct lth_program *program, const struct candid
 }
 
 /* One round; `*out_changed` tells whether anything lowered the bound. */
-static enum lth_code recompute_one(struct lth_program *program, const int64_t *symbols, const int64_t *sizes,
+static enum lth_code recompute_one(struct lth_program *program, const int64_t *symbols, const struct shape *shape,
 				   const struct lth_memory_figures *now, bool *out_changed, struct lth_diag *diag)
 {
 	struct candidate *list = calloc(program->num_storages + 1, sizeof(*list)), *best = NULL;
@@ -224,7 +237,7 @@ static enum lth_code recompute_one(struct lth_program *program, const int64_t *s
 		const struct lth_storage *storage = &program->storages[s];
 		if (lth_storage_planned(storage) && storage->first <= now->peak_instr &&
 		    now->peak_instr < storage->last)
-			count += qualify(program, s, now->peak_instr, sizes[s], &list[count]);
+			count += qualify(program, s, now->peak_instr, shape, &list[count]);
 	}
 	if (count)
 		qsort(list, count, sizeof(*list), by_bytes);
@@ -249,15 +262,19 @@ enum lth_code lth_rematerialize(struct lth_program *program, const int64_t *symb
 	*out_recomputed = 0;
 	for (unsigned round = 0; round < MAX_ROUNDS && changed && code == LTH_OK; round++) {
 		struct lth_memory_figures figures;
-		int64_t *sizes = calloc(program->num_storages + 1, sizeof(*sizes));
-		code = sizes ? lth_memory_figures(program, symbols, &figures, diag) : no_memory(diag);
+		struct shape shape = {.values = calloc(program->num_exprs + 1, sizeof(*shape.values)),
+				      .sizes = calloc(program->num_storages + 1, sizeof(*shape.sizes))};
+		code = shape.values && shape.sizes ? lth_memory_figures(program, symbols, &figures, diag) : no_memory(diag);
 		if (code == LTH_OK)
-			code = lth_storage_sizes(program, symbols, sizes, diag);
+			code = lth_program_eval(program, symbols, NULL, shape.values, NULL, diag);
+		if (code == LTH_OK)
+			code = lth_storage_sizes(program, symbols, shape.sizes, diag);
 		changed = false;
 		if (code == LTH_OK && figures.live_bound_bytes > target_bytes)
-			code = recompute_one(program, symbols, sizes, &figures, &changed, diag);
+			code = recompute_one(program, symbols, &shape, &figures, &changed, diag);
 		*out_recomputed += changed;
-		free(sizes);
+		free(shape.values);
+		free(shape.sizes);
 	}
 	return code;
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -123,5 +124,18 @@ uint64_t lth_now_ns(void)
 
 uint64_t lth_cpu_ns(void)
 {
-	return clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+static uint64_t usage_ns(int who)
+{
+	struct rusage usage;
+	getrusage(who, &usage);
+	return (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000000u +
+	       (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000u;
+}
+
+uint64_t lth_cpu_all_ns(void)
+{
+	return usage_ns(RUSAGE_SELF) + usage_ns(RUSAGE_CHILDREN);
 }

@@ -21,7 +21,9 @@ bool lth_read_full(int fd, void *data, size_t size);
 bool lth_write_full(int fd, const void *data, size_t size);
 /* Monotonic clock. */
 uint64_t lth_now_ns(void);
-/* CPU time of the calling process, all threads. */
+/* CPU time of the calling thread; of the process, all threads, and the children that it has waited for. The kernel adds up
+ * the latter at its ticks only: fit for what takes many. */
 uint64_t lth_cpu_ns(void);
+uint64_t lth_cpu_all_ns(void);
 
 #endif

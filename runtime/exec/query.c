@@ -57,6 +57,15 @@ static const char *text_or(const char *text, const char *other)
 	return text ? text : other;
 }
 
+/* Of one call at the shapes of the last run. */
+static uint64_t flops_of(const struct lathe_context *context, const struct lth_instr *instr)
+{
+	int64_t flops = instr->op == LTH_INSTR_CALL && instr->flops != LTH_NONE && context->signature
+				? context->signature->values[instr->flops]
+				: 0;
+	return flops > 0 ? (uint64_t)flops : 0;
+}
+
 size_t lth_query_profile(const struct lathe_context *context, struct lathe_profile_entry *out_entries,
 			    size_t capacity)
 {
@@ -76,7 +85,7 @@ size_t lth_query_profile(const struct lathe_context *context, struct lathe_profi
 				.calls = profiler->calls[i],
 				.ns = profiler->ns[i],
 				.bytes = profiler->bytes[i],
-				.flops = (uint64_t)instr->flops,
+				.flops = flops_of(context, instr),
 			};
 		count++;
 	}

@@ -123,7 +123,7 @@ struct lth_instr {
 	const uint32_t *tensors; /* tensor ids; LTH_NONE for an absent optional operand; outputs first */
 	const uint32_t *ints;    /* expression ids */
 	uint32_t range, grain, scratch, scratch_bytes;
-	int64_t flops;              /* CALL: floating-point operations at the hints, for profiles; 0: not known */
+	uint32_t flops; /* CALL: expression of its floating-point operations, for profiles; LTH_NONE: not known */
 	enum lth_relation relation; /* GUARD: a == b, a <= b, a divides b */
 	const char *text; /* BUILTIN: attributes; GUARD: message */
 	const char *node; /* name of the graph node it came from, for errors and profiles; may be NULL */
@@ -194,7 +194,8 @@ static inline struct lth_instr lth_instr_of(enum lth_instr_op op)
 				  .target = LTH_NONE,
 				  .range = LTH_NONE,
 				  .scratch = LTH_NONE,
-				  .scratch_bytes = LTH_NONE};
+				  .scratch_bytes = LTH_NONE,
+				  .flops = LTH_NONE};
 }
 /* Copies the operand arrays. */
 uint32_t lth_program_instr(struct lth_program *program, const struct lth_instr *instr);

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-static const char magic[8] = {'l', 't', 'h', 'p', 'r', 'o', 'g', 3}; /* the last is the version */
+static const char magic[8] = {'l', 't', 'h', 'p', 'r', 'o', 'g', 4}; /* the last is the version */
 
 struct codec {
 	struct lth_buf *out; /* writing; NULL when reading */
@@ -196,7 +196,7 @@ static void visit_instr(struct codec *c, struct lth_instr *instr)
 	visit_u32(c, &instr->grain);
 	visit_u32(c, &instr->scratch);
 	visit_u32(c, &instr->scratch_bytes);
-	visit_i64(c, &instr->flops);
+	visit_u32(c, &instr->flops);
 	VISIT_ENUM(c, instr->relation, enum lth_relation);
 	visit_text(c, &instr->text);
 	visit_text(c, &instr->node);

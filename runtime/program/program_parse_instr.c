@@ -29,7 +29,7 @@ static bool operands_call(struct lth_text_parser *p, struct lth_instr *instr)
 	if (found && (!lth_take_id(p, 's', p->program->num_storages, &instr->scratch) || !lth_take(p, "bytes") ||
 		      !lth_take_value(p, &instr->scratch_bytes)))
 		return false;
-	return lth_take_optional(p, "flops", &found) && (!found || lth_take_int(p, &instr->flops));
+	return lth_take_optional(p, "flops", &found) && (!found || lth_take_value(p, &instr->flops));
 }
 
 static bool operands_builtin(struct lth_text_parser *p, struct lth_instr *instr)

@@ -250,8 +250,10 @@ static void print_call(struct printer *p, const struct lth_instr *instr)
 		lth_buf_printf(p->out, " scratch s%u bytes ", instr->scratch);
 		put_value(p, instr->scratch_bytes);
 	}
-	if (instr->flops)
-		lth_buf_printf(p->out, " flops %lld", (long long)instr->flops);
+	if (instr->flops != LTH_NONE) {
+		lth_buf_puts(p->out, " flops ");
+		put_value(p, instr->flops);
+	}
 }
 
 static void print_operands(struct printer *p, const struct lth_instr *instr)

@@ -317,6 +317,8 @@ static enum lth_code verify_call(struct verifier *v, uint32_t at)
 	if (!is_int(v, instr->range) || instr->grain == 0)
 		return lth_verify_fail(v->diag, "instruction", at, "an integer range and a grain of 1 or more",
 				       "grain %u", instr->grain);
+	if (instr->flops != LTH_NONE && !is_int(v, instr->flops))
+		return lth_verify_fail(v->diag, "instruction", at, "an integer number of operations", "flops");
 	if (instr->scratch == LTH_NONE)
 		return LTH_OK;
 	if (instr->scratch >= v->program->num_storages || !is_int(v, instr->scratch_bytes) ||

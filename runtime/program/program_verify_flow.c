@@ -274,6 +274,8 @@ static enum lth_code use_operands(struct flow *f, uint32_t at)
 	bool scratch = instr->scratch != LTH_NONE;
 	if (!has_value(f, instr->range) || (scratch && !has_value(f, instr->scratch_bytes)))
 		return lth_verify_fail(f->diag, "instruction", at, "symbols that are bound", "its range or scratch");
+	if (instr->flops != LTH_NONE && !has_value(f, instr->flops))
+		return lth_verify_fail(f->diag, "instruction", at, "symbols that are bound", "its flops");
 	if (scratch && !f->facts[instr->scratch])
 		return lth_verify_fail(f->diag, "instruction", at, "storages that are alive", "scratch storage %u",
 				       instr->scratch);

@@ -26,7 +26,7 @@ bool lth_transpose_plan(struct lth_dims *dims, const struct lth_machine *machine
 {
 	const struct lth_transpose *p = &problem->transpose;
 	(void)machine;
-	out->flops = lth_dim_const(dims, 0);
+	out->flops = LTH_DIM_NONE;
 	return p->source_axis != p->target_axis && lth_t_loads_as(p->x.memory, problem->compute) &&
 	       lth_t_is(dims, p->x_stride[p->source_axis], 1);
 }
