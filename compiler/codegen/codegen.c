@@ -4,8 +4,8 @@
 #include "runtime/base/hash.h"
 #include "runtime/base/io.h"
 #include "runtime/base/sha256.h"
+#include "runtime/base/team.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,12 +64,17 @@ enum lth_code lth_codegen_identify(const struct lth_codegen_target *target, stru
 				   uint32_t count, struct lth_diag *diag)
 {
 	for (uint32_t k = 0; k < count; k++) {
-		enum lth_code code = identify(target, &kernels[k], diag);
+		enum lth_code code = kernels[k].name[0] ? LTH_OK : identify(target, &kernels[k], diag);
 		if (code != LTH_OK)
 			return code;
 	}
 	return LTH_OK;
 }
+
+struct member {
+	double cpu_ms;
+	struct lth_diag diag;
+};
 
 /* What the threads share. `next` hands out work; each slot is one thread's until all are joined. */
 struct team {
@@ -78,16 +83,9 @@ struct team {
 	const struct lth_codegen_kernel *const *first; /* by object: a kernel it comes from */
 	const uint32_t *missing;
 	uint32_t num_missing;
+	struct member *members;
 	atomic_uint next;
 	atomic_bool failed;
-};
-
-struct member {
-	struct team *team;
-	pthread_t thread;
-	bool started;
-	double cpu_ms;
-	struct lth_diag diag;
 };
 
 static double thread_cpu_ms(void)
@@ -119,10 +117,10 @@ static void compile_one(struct team *team, LLVMTargetMachineRef machine, uint32_
 	object->size = bytes.size;
 }
 
-static void *work(void *argument)
+static void work(void *context, unsigned number)
 {
-	struct member *member = argument;
-	struct team *team = member->team;
+	struct team *team = context;
+	struct member *member = &team->members[number];
 	double start = thread_cpu_ms();
 	LLVMTargetMachineRef machine = lth_llvm_machine(team->target, &member->diag);
 	if (!machine)
@@ -136,29 +134,21 @@ static void *work(void *argument)
 	if (machine)
 		LLVMDisposeTargetMachine(machine);
 	member->cpu_ms = thread_cpu_ms() - start;
-	return NULL;
 }
 
-/* Runs the team: the caller is its first member, so that it works even where no thread can be started. */
 static enum lth_code run_team(struct team *team, unsigned jobs, double *cpu_ms, struct lth_diag *diag)
 {
 	jobs = jobs < 1 ? 1 : jobs > team->num_missing ? team->num_missing : jobs;
-	struct member *members = calloc(jobs, sizeof(*members));
-	if (!members)
+	team->members = calloc(jobs, sizeof(*team->members));
+	if (!team->members)
 		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "code generation", NULL, NULL, "no memory for threads");
-	for (unsigned k = 0; k < jobs; k++)
-		members[k].team = team;
-	for (unsigned k = 1; k < jobs; k++)
-		members[k].started = pthread_create(&members[k].thread, NULL, work, &members[k]) == 0;
-	work(&members[0]);
+	lth_team_run(jobs, work, team);
 	for (unsigned k = 0; k < jobs; k++) {
-		if (members[k].started)
-			pthread_join(members[k].thread, NULL);
-		*cpu_ms += members[k].cpu_ms;
-		if (members[k].diag.code != LTH_OK && diag->code == LTH_OK)
-			*diag = members[k].diag;
+		*cpu_ms += team->members[k].cpu_ms;
+		if (team->members[k].diag.code != LTH_OK && diag->code == LTH_OK)
+			*diag = team->members[k].diag;
 	}
-	free(members);
+	free(team->members);
 	return diag->code;
 }
 

@@ -39,7 +39,7 @@ const char *lth_codegen_llvm_version(void);
 /* One kernel of the list. */
 struct lth_codegen_kernel {
 	const struct lth_loop_fn *fn;
-	char name[LTH_KERNEL_HEX + 1]; /* out: hex identity */
+	char name[LTH_KERNEL_HEX + 1]; /* out: hex identity, of this target; empty until then */
 	uint32_t object;               /* out: which object defines it */
 };
 
@@ -67,7 +67,7 @@ LTH_MUST_CHECK enum lth_code lth_codegen_objects(const struct lth_codegen_target
 						 struct lth_diag *diag);
 void lth_codegen_result_free(struct lth_codegen_result *result);
 
-/* Fills in `name` of each kernel without compiling. */
+/* Fills in `name` of each kernel that has none, without compiling. */
 LTH_MUST_CHECK enum lth_code lth_codegen_identify(const struct lth_codegen_target *target,
 						  struct lth_codegen_kernel *kernels, uint32_t count,
 						  struct lth_diag *diag);

@@ -155,7 +155,10 @@ static enum lth_code gather(struct lth_variant *variant, struct linking *l)
 		return lth_diag_fail(variant->diag, LTH_OUT_OF_MEMORY, "emit", NULL, NULL, "no memory");
 	for (uint32_t i = 0; i < variant->constants.count; i++) {
 		const struct lth_constant_piece *piece = &variant->constants.pieces[i];
-		l->constants[i] = (struct lth_emit_piece){piece->data, (size_t)piece->offset, (size_t)piece->bytes};
+		l->constants[i] = (struct lth_emit_piece){.data = piece->data,
+							  .pack = piece->pack,
+							  .offset = (size_t)piece->offset,
+							  .size = (size_t)piece->bytes};
 	}
 	for (uint32_t i = 0; i < program->num_kernels; i++)
 		l->kernels[i] = program->kernels[i].name;
@@ -172,6 +175,7 @@ static enum lth_code gather(struct lth_variant *variant, struct linking *l)
 					   .num_kernels = program->num_kernels,
 					   .objects = l->objects,
 					   .num_objects = variant->code.num_objects,
+					   .threads = variant->request->jobs,
 					   .media = needed_library(program) != NULL,
 					   .work_dir = variant->request->work_dir};
 	return LTH_OK;

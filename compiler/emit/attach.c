@@ -97,27 +97,14 @@ static bool patch(unsigned char *file, const Elf64_Ehdr *elf, uint32_t index, ui
 	return false;
 }
 
-void lth_place_constants(const struct lth_emit_input *input, void *zeroed)
+/* The patched head of the file, then the constants from `at` on; what lies between is a hole. An errno, or 0. */
+static int write_back(int fd, const void *linked, size_t linked_size, const struct lth_emit_input *input, size_t at)
 {
-	for (uint32_t k = 0; k < input->num_constants; k++)
-		if (input->constants[k].size)
-			memcpy((char *)zeroed + input->constants[k].offset, input->constants[k].data,
-			       input->constants[k].size);
-}
-
-static bool write_at(int fd, const void *data, size_t size, uint64_t offset)
-{
-	return lseek(fd, (off_t)offset, SEEK_SET) >= 0 && lth_write_full(fd, data, size);
-}
-
-/* The patched head of the file, then the constants from `at` on; what lies between is a hole. */
-static bool write_back(int fd, const void *linked, size_t linked_size, const struct lth_emit_input *input, size_t at)
-{
-	bool ok = write_at(fd, linked, linked_size, 0) && ftruncate(fd, (off_t)(at + input->constants_size)) == 0;
-	for (uint32_t k = 0; k < input->num_constants && ok; k++)
-		ok = write_at(fd, input->constants[k].data, input->constants[k].size, at + input->constants[k].offset);
+	if (!lth_write_full(fd, linked, linked_size) || ftruncate(fd, (off_t)(at + input->constants_size)) != 0)
+		return errno;
+	int error = lth_write_constants(input, fd, at);
 	sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE); /* a hint: whoever makes it durable waits the less */
-	return ok;
+	return error;
 }
 
 static enum lth_code attach(const char *path, unsigned char *linked, size_t size, const struct lth_emit_input *input,
@@ -131,15 +118,15 @@ static enum lth_code attach(const char *path, unsigned char *linked, size_t size
 	if (index == 0 || !patch(linked, &elf, index, at, input->constants_size))
 		return refuse("a segment of its own for the constants", diag);
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	bool ok = fd >= 0 && write_back(fd, linked, size, input, at);
-	int error = errno;
+	int error = fd < 0 ? errno : write_back(fd, linked, size, input, at);
 	if (fd >= 0)
 		close(fd);
-	if (ok)
+	if (error == 0)
 		return LTH_OK;
-	enum lth_code code = error == ENOSPC  ? LTH_DISK_FULL
-			     : error == EFBIG ? LTH_LIMIT_EXCEEDED
-					      : LTH_IO_ERROR;
+	enum lth_code code = error == ENOSPC   ? LTH_DISK_FULL
+			     : error == EFBIG  ? LTH_LIMIT_EXCEEDED
+			     : error == ENOMEM ? LTH_OUT_OF_MEMORY
+					       : LTH_IO_ERROR;
 	return lth_diag_fail(diag, code, "executable", NULL, NULL, "%zu bytes of constants: %s", input->constants_size,
 			     strerror(error));
 }

@@ -24,8 +24,9 @@ void lth_blob_write(const struct lth_emit_input *input, struct lth_blob_options 
 /* Attaches the constants to a linked file, in place. It is trusted output of the linker, yet checked. attach.c */
 LTH_MUST_CHECK enum lth_code lth_attach_constants(const char *path, const struct lth_emit_input *input,
 						  struct lth_diag *diag);
-/* Copies the pieces to where they belong in zeroed memory. attach.c */
+/* The constants into zeroed memory, or into a file from `base` on: 0, or the errno of what failed. constants.c */
 void lth_place_constants(const struct lth_emit_input *input, void *zeroed);
+LTH_MUST_CHECK int lth_write_constants(const struct lth_emit_input *input, int fd, uint64_t base);
 
 /* An archive with one member that defines `symbol`. archive.c */
 LTH_MUST_CHECK enum lth_code lth_archive_write(const char *member, const char *symbol, const void *data, size_t size,

@@ -1,7 +1,7 @@
 /* From kernels, constants and a program to a native file. Linking is GNU ld as a child, in the compile's own work folder,
  * with a fixed argument vector and a runtime that was linked ahead when Lathe was built (rt-so.o, rt-exe.o; rt-media.o), so that the
  * machine needs neither compiler nor headers. The constants never pass through the linker: it reserves their place in the
- * address space, and their bytes are attached to its output. Equal inputs give equal bytes; no path or time gets in.
+ * address space, and their bytes are packed and attached to its output. Equal inputs give equal bytes; no path or time gets in.
  *
  * Thread rule: one artifact of a work folder at a time. */
 #ifndef LTH_EMIT_EMIT_H
@@ -30,6 +30,7 @@ struct lth_emit_object {
 /* A run of constants; between pieces are zeros. */
 struct lth_emit_piece {
 	const void *data;
+	const struct lth_pack *pack; /* how data is laid out on its way (compiler/lower/templates/pack.h); NULL: as it is */
 	size_t offset, size;
 };
 
@@ -46,6 +47,7 @@ struct lth_emit_input {
 	uint32_t num_kernels;
 	const struct lth_emit_object *objects; /* define "lth_k_" + identity of each */
 	uint32_t num_objects;
+	unsigned threads; /* that pack and write constants, at least 1 */
 	bool media; /* the program needs liblathe-media (runtime/media/media.h) */
 	const char *work_dir;
 };
@@ -55,7 +57,7 @@ LTH_MUST_CHECK enum lth_code lth_emit_artifact(enum lth_emit_kind kind, const st
 					       void **out_data, size_t *out_size, struct lth_diag *diag);
 
 /* The same into the file `path` of the work folder, where it stands complete or not at all. Constants go into it from
- * where they lie: 100 MB of weights are written once and never copied in memory. */
+ * where they lie: 100 MB of weights are written once and never lie in memory a second time. */
 LTH_MUST_CHECK enum lth_code lth_emit_file(enum lth_emit_kind kind, const struct lth_emit_input *input,
 					   const char *path, struct lth_diag *diag);
 

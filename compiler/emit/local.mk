@@ -4,6 +4,7 @@ noinst_LIBRARIES += %D%/libemit.a
 	%D%/archive.c \
 	%D%/attach.c \
 	%D%/blob.c \
+	%D%/constants.c \
 	%D%/elf_write.h \
 	%D%/emit.c %D%/emit.h \
 	%D%/link.c

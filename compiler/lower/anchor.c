@@ -180,12 +180,9 @@ static void bind_operand(struct anchor *anchor, struct lth_operand *operand, lth
 		return;
 	int64_t bytes;
 	if (pack && pack->kind != LTH_PACK_NONE && lth_pack_bytes(pack, &bytes)) {
-		void *data = lth_arena_alloc(lower->arena, (size_t)bytes + 64);
-		if (!data)
-			return;
-		data = (void *)(((uintptr_t)data + 63) & ~(uintptr_t)63);
-		lth_pack_run(pack, lower->graph->values[value].constant.data, data);
-		struct lth_packed packed = {.data = data, .bytes = bytes};
+		struct lth_packed packed = {.pack = lth_arena_memdup(lower->arena, pack, sizeof(*pack)),
+					    .source = lower->graph->values[value].constant.data,
+					    .bytes = bytes};
 		operand->pointer = lth_loop_pointer(lower->fn, lth_lower_packed(lower, packed, pack->dtype));
 		return;
 	}

@@ -5,6 +5,7 @@
 
 #include "compiler/lower/access.h"
 #include "compiler/lower/loop.h"
+#include "compiler/lower/templates/pack.h"
 
 /* What code may assume of the machine. */
 struct lth_lower_target {
@@ -14,10 +15,11 @@ struct lth_lower_target {
 	int64_t l1_bytes, l2_bytes;
 };
 
-/* A constant in the form that a kernel wants. Equal packings of one value are one. */
+/* A constant in the form that a kernel wants, which it gets when the executable is written. */
 struct lth_packed {
-	const void *data; /* arena-owned, 64-byte multiple */
-	int64_t bytes;
+	const struct lth_pack *pack;
+	const void *source; /* the constant's own bytes */
+	int64_t bytes;	    /* packed */
 };
 
 struct lth_kernel_operand {

@@ -76,7 +76,7 @@ static uint32_t packed_tensor(struct lth_builder *builder, const struct lth_pack
 {
 	struct lth_program *program = builder->program;
 	struct lth_tensor tensor = {.dtype = LTH_DTYPE_U8, .rank = 1, .name = name};
-	tensor.storage = lth_build_constant(builder, packed->data, packed->bytes, name);
+	tensor.storage = lth_build_constant(builder, packed->source, packed->pack, packed->bytes, name);
 	tensor.dims[0] = lth_program_const(program, packed->bytes);
 	tensor.strides[0] = lth_program_const(program, 1);
 	tensor.offset = lth_program_const(program, 0);

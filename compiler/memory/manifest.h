@@ -35,7 +35,9 @@ uint32_t lth_build_bytes(struct lth_builder *builder, lth_value_id value);
 /* Gives a base a storage of the pool that holds so many elements, known where it is allocated. */
 void lth_build_pool(struct lth_builder *builder, lth_value_id base, lth_dim elements);
 uint32_t lth_build_tensor(struct lth_builder *builder, lth_value_id value);
-uint32_t lth_build_constant(struct lth_builder *builder, const void *data, int64_t bytes, const char *name);
+/* Bytes of the executable's constants, laid out as `pack` says (NULL: as they are). */
+uint32_t lth_build_constant(struct lth_builder *builder, const void *data, const struct lth_pack *pack, int64_t bytes,
+			    const char *name);
 /* Writes the ALLOC of an arena or pool storage unless it is there. */
 void lth_build_alloc(struct lth_builder *builder, uint32_t storage);
 /* A fresh arena storage of `size` bytes (expression). */

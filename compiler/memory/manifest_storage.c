@@ -67,13 +67,14 @@ static int64_t round_up(int64_t value, int64_t unit)
 }
 
 /* Where the bytes stand in the executable's constants: one piece for what several values share. LTH_NONE: no memory. */
-static uint32_t constant_piece(struct lth_builder *builder, const void *data, int64_t bytes)
+static uint32_t constant_piece(struct lth_builder *builder, const void *data, const struct lth_pack *pack, int64_t bytes)
 {
 	struct lth_constants *constants = builder->constants;
 	struct lth_arena *arena = builder->program->arena;
-	uint64_t hash = lth_hash_u64((uint64_t)(uintptr_t)data, (uint64_t)bytes);
+	uint64_t hash = lth_hash_u64((uint64_t)(uintptr_t)(pack ? (const void *)pack : data), (uint64_t)bytes);
 	for (uint32_t at = 0, id; (id = lth_id_table_next(&builder->pieces, hash, &at)) != LTH_NONE;)
-		if (constants->pieces[id].data == data && constants->pieces[id].bytes == bytes)
+		if (constants->pieces[id].data == data && constants->pieces[id].pack == pack &&
+		    constants->pieces[id].bytes == bytes)
 			return id;
 	struct lth_constant_piece *pieces = lth_arena_grow(arena, constants->pieces, &constants->capacity,
 							   constants->count + 1, sizeof(*pieces));
@@ -81,15 +82,16 @@ static uint32_t constant_piece(struct lth_builder *builder, const void *data, in
 		return LTH_NONE;
 	constants->pieces = pieces;
 	int64_t offset = round_up(constants->bytes, 64);
-	pieces[constants->count] = (struct lth_constant_piece){data, bytes, offset};
+	pieces[constants->count] = (struct lth_constant_piece){data, pack, bytes, offset};
 	constants->bytes = offset + bytes;
 	return constants->count++;
 }
 
-uint32_t lth_build_constant(struct lth_builder *builder, const void *data, int64_t bytes, const char *name)
+uint32_t lth_build_constant(struct lth_builder *builder, const void *data, const struct lth_pack *pack, int64_t bytes,
+			    const char *name)
 {
 	struct lth_program *program = builder->program;
-	uint32_t piece = constant_piece(builder, data, bytes);
+	uint32_t piece = constant_piece(builder, data, pack, bytes);
 	if (piece == LTH_NONE)
 		return LTH_NONE;
 	struct lth_storage storage = {.kind = LTH_STORAGE_CONSTANT,
@@ -146,7 +148,7 @@ uint32_t lth_build_storage(struct lth_builder *builder, lth_value_id base)
 		return builder->storage_of[base];
 	uint32_t id;
 	if (value->def == LTH_DEF_CONSTANT) {
-		id = lth_build_constant(builder, value->constant.data, value->constant.bytes, value->name);
+		id = lth_build_constant(builder, value->constant.data, NULL, value->constant.bytes, value->name);
 	} else {
 		struct lth_storage storage = {.kind = LTH_STORAGE_ARENA,
 					      .alignment = builder->input->alignment,

@@ -12,6 +12,7 @@
 /* The executable's constants: pieces in order, each at its offset, 64-byte aligned. The data is borrowed. */
 struct lth_constant_piece {
 	const void *data;
+	const struct lth_pack *pack; /* how data is to be laid out; NULL: as it is */
 	int64_t bytes, offset;
 };
 struct lth_constants {

@@ -11,6 +11,7 @@ noinst_LIBRARIES += %D%/libbase.a %D%/libsha256.a
 	%D%/log.c %D%/log.h \
 	%D%/place.c %D%/place.h \
 	%D%/status.c %D%/status.def %D%/status.h \
+	%D%/team.c %D%/team.h \
 	%D%/wire.c %D%/wire.h
 %C%_libsha256_a_SOURCES = %D%/sha256.c %D%/sha256.h
 %C%_libsha256_a_CFLAGS = $(AM_CFLAGS) $(CRYPTO_CFLAGS)

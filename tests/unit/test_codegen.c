@@ -246,7 +246,7 @@ static void make_artifact(enum lth_emit_kind kind, size_t constants_size, void *
 	ck_assert_ptr_nonnull(mkdtemp(folder));
 	const char *name = kernel.name;
 	struct lth_emit_object object = {result.objects[0].data, result.objects[0].size};
-	struct lth_emit_piece piece = {constants, 0, constants_size};
+	struct lth_emit_piece piece = {.data = constants, .size = constants_size};
 	struct lth_emit_input input = {
 		.program = bytes.data, .program_size = bytes.size, .constants = &piece, .num_constants = 1, .constants_size = constants_size,
 		.info = "{}", .info_size = 2, .kernels = &name, .num_kernels = 1, .objects = &object, .num_objects = 1,

@@ -135,24 +135,17 @@ static void pack_differences(const struct lth_pack *pack, const void *source, in
 		}
 }
 
-void lth_bytes_pack_run(const struct lth_pack *pack, const void *source, void *packed)
+void lth_bytes_pack_panel(const struct lth_pack *pack, const void *source, int64_t group, int64_t first, int64_t width,
+			  void *out)
 {
-	int32_t *out = packed;
 	int64_t depth = 1;
+	if (pack->kind == LTH_PACK_QUADS) {
+		pack_quads(pack, source, group, first, width, out);
+		return;
+	}
 	for (uint32_t i = 0; i < pack->num_k; i++)
 		depth *= pack->k[i].extent;
-	if (pack->kind == LTH_PACK_QUADS)
-		depth = lth_bytes_pack_depth(pack);
-	for (int64_t group = 0; group < pack->groups; group++) {
-		int64_t first = 0, width = 0;
-		for (; first < pack->columns; first += width, out += depth * width) {
-			width = pack->columns - first >= pack->panel ? pack->panel : pack->tail;
-			if (pack->kind == LTH_PACK_QUADS)
-				pack_quads(pack, source, group, first, width, out);
-			else
-				pack_differences(pack, source, group, first, width, depth, (float *)out);
-		}
-	}
+	pack_differences(pack, source, group, first, width, depth, out);
 }
 
 /* ---- loops ---- */

@@ -207,7 +207,9 @@ void lth_bytes_pack_differences(const struct lth_problem *problem, struct lth_pa
 /* Of a panel of QUADS: rows in front of the first quad, and in all. */
 int64_t lth_bytes_header(bool wide);
 int64_t lth_bytes_pack_depth(const struct lth_pack *pack);
-void lth_bytes_pack_run(const struct lth_pack *pack, const void *source, void *packed);
+/* One panel of QUADS or DIFFERENCES: `width` columns of a group from `first` on. */
+void lth_bytes_pack_panel(const struct lth_pack *pack, const void *source, int64_t group, int64_t first, int64_t width,
+			  void *out);
 void lth_bytes_begin(struct lth_emit *emit, const struct lth_problem *problem, enum lth_dtype a_memory, int64_t depth,
 		     struct lth_bytes *out);
 unsigned lth_bytes_rows(const struct lth_machine *machine, unsigned vectors, bool wide);
@@ -216,7 +218,7 @@ void lth_bytes_settle(struct lth_tiles *tiles, const struct lth_tile *tile, unsi
 lth_lv lth_bytes_dot(struct lth_tiles *tiles, const struct lth_tile *tile, unsigned rows, const struct lth_tile_rows *a,
 		     lth_lv panel, lth_lv depth, lth_lv *acc);
 
-/* What lth_pack_run does for LTH_PACK_WINOGRAD. winograd.c */
+/* All of LTH_PACK_WINOGRAD. winograd.c */
 void lth_winograd_pack(const struct lth_pack *pack, const void *source, void *packed);
 lth_dim lth_conv_flops(struct lth_dims *dims, const struct lth_conv *conv);
 /* Squares of lanes x lanes elements turned in registers (transpose.c): vectors[i] lane j becomes vectors[j] lane i. */

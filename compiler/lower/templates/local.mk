@@ -8,7 +8,7 @@ compiler_lower_liblower_a_SOURCES += \
 	%D%/dots.c \
 	%D%/gemm.c \
 	%D%/internal.h \
-	%D%/pack.c \
+	%D%/pack.c %D%/pack.h \
 	%D%/panels.c \
 	%D%/pool.c \
 	%D%/recurrent.c \

@@ -56,8 +56,8 @@ ROW_FUNCTION(pack_row16, uint16_t)
 ROW_FUNCTION(pack_row32, uint32_t)
 ROW_FUNCTION(pack_row64, uint64_t)
 
-static char *pack_panel(const struct lth_pack *pack, const void *source, int64_t group, int64_t first, int64_t width,
-			char *out)
+static void pack_rows(const struct lth_pack *pack, const void *source, int64_t group, int64_t first, int64_t width,
+		      char *out)
 {
 	int64_t size = lth_dtype_bits(pack->dtype) / 8;
 	int64_t index[LTH_MAX_TEMPLATE_AXES] = {0}, at = pack->source_offset + group * pack->group_stride;
@@ -78,26 +78,96 @@ static char *pack_panel(const struct lth_pack *pack, const void *source, int64_t
 			index[axis] = 0;
 		}
 	}
-	return out;
+}
+
+/* The panels of all groups in order. */
+struct panels {
+	int64_t full, in_group; /* panels of full width, and all, of a group */
+	int64_t size, depth;    /* bytes of an element, elements of a column */
+	int64_t group_bytes;
+};
+
+static struct panels panels_of(const struct lth_pack *pack)
+{
+	struct panels panels = {.full = pack->columns / (pack->panel / pack->gates),
+				.size = lth_dtype_bits(pack->dtype) / 8,
+				.depth = pack->kind == LTH_PACK_QUADS ? lth_bytes_pack_depth(pack) : pack_depth(pack)};
+	panels.in_group = panels.full + (pack->tail > 0);
+	panels.group_bytes = pack_width(pack) * panels.depth * panels.size;
+	return panels;
+}
+
+static int64_t panel_offset(const struct lth_pack *pack, const struct panels *panels, int64_t panel)
+{
+	int64_t column = panel % panels->in_group * pack->panel; /* a tail is the last of its group */
+	return panel / panels->in_group * panels->group_bytes + column * panels->depth * panels->size;
+}
+
+static void pack_panel(const struct lth_pack *pack, const struct panels *panels, const void *source, int64_t panel,
+		       char *out)
+{
+	int64_t group = panel / panels->in_group, place = panel % panels->in_group;
+	int64_t first = place * (pack->panel / pack->gates), width = place < panels->full ? pack->panel : pack->tail;
+	if (pack->kind == LTH_PACK_PANELS)
+		pack_rows(pack, source, group, first, width, out);
+	else
+		lth_bytes_pack_panel(pack, source, group, first, width, out);
+}
+
+/* Panels of one part: as many as make it worth handing to a thread. */
+static int64_t panels_a_part(const struct lth_pack *pack, const struct panels *panels)
+{
+	enum { PART_BYTES = 1 << 16 };
+	int64_t bytes = pack->panel * panels->depth * panels->size;
+	return bytes > 0 && bytes < PART_BYTES ? PART_BYTES / bytes : 1;
+}
+
+int64_t lth_pack_num_parts(const struct lth_pack *pack)
+{
+	if (pack->kind == LTH_PACK_WINOGRAD)
+		return 1;
+	struct panels panels = panels_of(pack);
+	int64_t each = panels_a_part(pack, &panels), all = panels.in_group * pack->groups;
+	return all / each + (all % each != 0);
+}
+
+static int64_t first_panel(const struct lth_pack *pack, const struct panels *panels, int64_t part)
+{
+	int64_t panel = part * panels_a_part(pack, panels), all = panels->in_group * pack->groups;
+	return panel < all ? panel : all;
+}
+
+void lth_pack_part_place(const struct lth_pack *pack, int64_t part, int64_t *out_offset, int64_t *out_bytes)
+{
+	if (pack->kind == LTH_PACK_WINOGRAD) {
+		*out_offset = 0;
+		(void)lth_pack_bytes(pack, out_bytes);
+		return;
+	}
+	struct panels panels = panels_of(pack);
+	*out_offset = panel_offset(pack, &panels, first_panel(pack, &panels, part));
+	*out_bytes = panel_offset(pack, &panels, first_panel(pack, &panels, part + 1)) - *out_offset;
+}
+
+void lth_pack_part(const struct lth_pack *pack, const void *source, int64_t part, void *out)
+{
+	if (pack->kind == LTH_PACK_WINOGRAD) {
+		lth_winograd_pack(pack, source, out);
+		return;
+	}
+	struct panels panels = panels_of(pack);
+	int64_t begin = first_panel(pack, &panels, part), end = first_panel(pack, &panels, part + 1);
+	int64_t offset = panel_offset(pack, &panels, begin);
+	for (int64_t panel = begin; panel < end; panel++)
+		pack_panel(pack, &panels, source, panel,
+			   (char *)out + panel_offset(pack, &panels, panel) - offset);
 }
 
 void lth_pack_run(const struct lth_pack *pack, const void *source, void *packed)
 {
-	char *out = packed;
-	int64_t units = pack->panel / pack->gates;
-	if (pack->kind == LTH_PACK_WINOGRAD) {
-		lth_winograd_pack(pack, source, packed);
-		return;
-	}
-	if (pack->kind == LTH_PACK_QUADS || pack->kind == LTH_PACK_DIFFERENCES) {
-		lth_bytes_pack_run(pack, source, packed);
-		return;
-	}
-	for (int64_t group = 0; group < pack->groups; group++) {
-		int64_t first = 0;
-		for (; first + units <= pack->columns; first += units)
-			out = pack_panel(pack, source, group, first, pack->panel, out);
-		if (pack->tail)
-			out = pack_panel(pack, source, group, first, pack->tail, out);
+	for (int64_t part = 0, parts = lth_pack_num_parts(pack); part < parts; part++) {
+		int64_t offset, bytes;
+		lth_pack_part_place(pack, part, &offset, &bytes);
+		lth_pack_part(pack, source, part, (char *)packed + offset);
 	}
 }

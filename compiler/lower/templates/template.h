@@ -3,8 +3,8 @@
  * group's epilogue, which applies the fused tail and stores; a template never stores an output itself.
  *
  * The caller describes a problem (extents and strides as dimensions, nothing of layouts or nodes), asks
- * lth_template_plan which template takes it and how that wants its constant weights packed, packs them (lth_pack_run),
- * sets the pointers, and calls lth_template_emit. Sizes become int parameters even where they are constant, so that one
+ * lth_template_plan which template takes it and how that wants its constant weights packed (pack.h), sets the
+ * pointers, and calls lth_template_emit. Sizes become int parameters even where they are constant, so that one
  * kernel serves many layers; what shapes the code (panel widths, tails, kernel extents of small windows) is fixed at
  * compile time.
  *
@@ -14,8 +14,9 @@
 
 #include "compiler/ir/dim.h"
 #include "compiler/lower/loop.h"
+#include "compiler/lower/templates/pack.h"
 
-enum { LTH_MAX_SPATIAL = 3, LTH_MAX_TEMPLATE_AXES = 8, LTH_MAX_PACKS = 8 };
+enum { LTH_MAX_SPATIAL = 3, LTH_MAX_PACKS = 8 };
 
 /* What the target's registers and caches are like. */
 struct lth_machine {
@@ -56,33 +57,6 @@ struct lth_emit {
 	/* Written by lth_template_emit. Units: the parallel range; min_units: fewest worth a thread, at least 1. */
 	lth_dim units, min_units, scratch_bytes;
 };
-
-/* How constant weights are laid out: panels of columns, k-major inside, so that a kernel streams them.
- *   for g in groups, for p in panels, for k (axes outermost first), for c in the panel's width: one element,
- * zero where the column does not exist. With `gates` > 1 a panel holds width / gates units of each gate side by side.
- * Bytes less their zero points: DIFFERENCES are panels of them as f32, QUADS panels of i32 whose elements are four
- * bytes, neighbours along the last k axis, behind the columns' sums (bytes.c). */
-enum lth_pack_kind { LTH_PACK_NONE, LTH_PACK_PANELS, LTH_PACK_WINOGRAD, LTH_PACK_QUADS, LTH_PACK_DIFFERENCES };
-struct lth_pack {
-	enum lth_pack_kind kind;
-	enum lth_dtype dtype;  /* of what is packed */
-	enum lth_dtype source; /* QUADS, DIFFERENCES: u8 or i8 */
-	int64_t groups, group_stride;   /* strides in elements of the dense source */
-	int64_t columns, column_stride; /* of one group; with gates: units of one gate */
-	int64_t gates, gate_stride;     /* 1, 0 without gates */
-	uint32_t num_k;
-	struct {
-		int64_t extent, stride;
-	} k[LTH_MAX_TEMPLATE_AXES]; /* negative strides are allowed with source_offset */
-	int64_t source_offset;
-	int64_t panel, tail; /* width of full panels; of the last one, 0 when none is partial */
-	const void *zeros;   /* QUADS, DIFFERENCES: zero points, of the source's type; NULL: 0 */
-	int64_t zero_stride, zero_group_stride;
-	bool wide; /* QUADS: as in lth_zero_points */
-};
-/* Bytes of the packed weights; false when they overflow int64. */
-bool lth_pack_bytes(const struct lth_pack *pack, int64_t *out_bytes);
-void lth_pack_run(const struct lth_pack *pack, const void *source, void *packed);
 
 /* An operand: where and what it is. Pointers are set before emission; those of packed operands point at the packing. */
 struct lth_operand {

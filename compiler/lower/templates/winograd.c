@@ -49,54 +49,68 @@ static void transform_matrix(double g[POINTS][TAPS])
 	g[POINTS - 1][2] = 1;
 }
 
-static double read_weight(const struct lth_pack *pack, const void *source, int64_t at)
+/* Columns that are transformed side by side. */
+enum { ABREAST = 8 };
+
+/* The filters of columns [column, column + ABREAST) and one channel; those behind the last column are 0. */
+static void read_filters(const struct lth_pack *pack, const void *source, int64_t channel, int64_t column,
+			 double out[TAPS][TAPS][ABREAST])
 {
-	return pack->dtype == LTH_DTYPE_F32 ? (double)((const float *)source)[at] : ((const double *)source)[at];
+	for (int c = 0; c < ABREAST; c++) {
+		int64_t at = (column + c) * pack->column_stride + channel * pack->k[2].stride;
+		for (int y = 0; y < TAPS; y++)
+			for (int x = 0; x < TAPS; x++) {
+				int64_t tap = at + y * pack->k[0].stride + x * pack->k[1].stride;
+				out[y][x][c] = column + c >= pack->columns    ? 0
+					       : pack->dtype == LTH_DTYPE_F32 ? (double)((const float *)source)[tap]
+									      : ((const double *)source)[tap];
+			}
+	}
 }
 
-static void write_weight(const struct lth_pack *pack, void *packed, int64_t at, double value)
+static void write_products(const struct lth_pack *pack, void *packed, int64_t at, const double values[ABREAST],
+			   int64_t count)
 {
 	if (pack->dtype == LTH_DTYPE_F32)
-		((float *)packed)[at] = (float)value;
+		for (int64_t c = 0; c < count; c++)
+			((float *)packed)[at + c] = (float)values[c];
 	else
-		((double *)packed)[at] = value;
+		memcpy((double *)packed + at, values, (size_t)count * sizeof(*values));
 }
 
-/* Where column `column` of channel `channel` is among the panels of one product. */
-static int64_t panel_place(const struct lth_pack *pack, int64_t channel, int64_t column)
+static void transform_filters(const struct lth_pack *pack, double g[POINTS][TAPS],
+			      double w[TAPS][TAPS][ABREAST], void *packed, int64_t at, int64_t plane,
+			      int64_t count)
 {
-	int64_t first = column / pack->panel * pack->panel, depth = pack->k[2].extent;
-	int64_t width = first + pack->panel <= pack->columns ? pack->panel : pack->tail;
-	return first * depth + channel * width + column - first;
+	double half[TAPS][ABREAST], products[ABREAST];
+	for (int i = 0; i < POINTS; i++) {
+		for (int x = 0; x < TAPS; x++)
+			for (int c = 0; c < ABREAST; c++)
+				half[x][c] = 0 + g[i][0] * w[0][x][c] + g[i][1] * w[1][x][c] + /* 0: never -0 */
+					     g[i][2] * w[2][x][c];
+		for (int j = 0; j < POINTS; j++) {
+			for (int c = 0; c < ABREAST; c++)
+				products[c] = half[0][c] * g[j][0] + half[1][c] * g[j][1] + half[2][c] * g[j][2];
+			write_products(pack, packed, at + (i * POINTS + j) * plane, products, count);
+		}
+	}
 }
 
 /* k[0] and k[1] are the taps, k[2] the input channels. */
 void lth_winograd_pack(const struct lth_pack *pack, const void *source, void *packed)
 {
-	double g[POINTS][TAPS];
-	int64_t depth = pack->k[2].extent, width = pack->columns / pack->panel * pack->panel + pack->tail, bytes = 0;
+	double g[POINTS][TAPS], filters[TAPS][TAPS][ABREAST];
+	int64_t depth = pack->k[2].extent, padded = pack->columns / pack->panel * pack->panel + pack->tail;
 	transform_matrix(g);
-	if (lth_pack_bytes(pack, &bytes))
-		memset(packed, 0, (size_t)bytes);
-	for (int64_t column = 0; column < pack->columns; column++)
-		for (int64_t channel = 0; channel < depth; channel++) {
-			double half[POINTS][TAPS];
-			int64_t at = column * pack->column_stride + channel * pack->k[2].stride;
-			int64_t place = panel_place(pack, channel, column);
-			for (int i = 0; i < POINTS; i++)
-				for (int x = 0; x < TAPS; x++) {
-					half[i][x] = 0;
-					for (int y = 0; y < TAPS; y++)
-						half[i][x] += g[i][y] * read_weight(pack, source,
-										    at + y * pack->k[0].stride +
-											    x * pack->k[1].stride);
-				}
-			for (int i = 0; i < POINTS; i++)
-				for (int j = 0; j < POINTS; j++)
-					write_weight(pack, packed, (i * POINTS + j) * depth * width + place,
-						     half[i][0] * g[j][0] + half[i][1] * g[j][1] +
-							     half[i][2] * g[j][2]);
-		}
+	for (int64_t first = 0; first < padded; first += pack->panel) {
+		int64_t width = first + pack->panel <= pack->columns ? pack->panel : pack->tail;
+		for (int64_t channel = 0; channel < depth; channel++)
+			for (int64_t c = 0; c < width; c += ABREAST) {
+				read_filters(pack, source, channel, first + c, filters);
+				transform_filters(pack, g, filters, packed, first * depth + channel * width + c,
+						  depth * padded, width - c < ABREAST ? width - c : ABREAST);
+			}
+	}
 }
 
 /* One-dimensional transforms on vectors. */
