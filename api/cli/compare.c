@@ -84,17 +84,49 @@ static enum lth_code list_variants(struct lth_cli *cli, json_t *variants, json_t
 }
 
 /* --- rows of the table */
-static double memory_passes_ms(const json_t *variant, const json_t *passes)
+/* Milliseconds that a variant spent in the passes that `name` names; -1: it ran none of them. */
+static double spent(const json_t *variant, const json_t *passes, const char *kind, const char *name)
 {
-	double sum = 0;
+	double sum = -1;
 	size_t index, k;
 	json_t *record, *pass;
 	json_array_foreach(json_object_get(json_object_get(variant, "timing"), "passes"), index, record)
 		json_array_foreach(passes, k, pass)
-			if (strcmp(lth_cli_member(pass, "kind"), "memory") == 0 &&
-			    strcmp(lth_cli_member(pass, "name"), lth_cli_member(record, "name")) == 0)
-				sum += lth_cli_real(record, "ms");
+			if (strcmp(lth_cli_member(pass, "name"), lth_cli_member(record, "name")) == 0 &&
+			    strcmp(lth_cli_member(pass, "kind"), kind) == 0 &&
+			    (!name || strcmp(lth_cli_member(pass, "name"), name) == 0))
+				sum = (sum < 0 ? 0 : sum) + lth_cli_real(record, "ms");
 	return sum;
+}
+
+/* A row of what each variant spent in a pass, or in all of a kind where `name` is NULL; none where no variant ran any. */
+static void add_passes(struct lth_cli_table *table, const json_t *variants, const json_t *passes, const char *kind,
+		       const char *name)
+{
+	double most = -1;
+	size_t index;
+	json_t *variant;
+	json_array_foreach(variants, index, variant) {
+		double ms = spent(variant, passes, kind, name);
+		most = ms > most ? ms : most;
+	}
+	if (most < 0)
+		return;
+	lth_cli_cell(table, name ? "  %s" : "%s passes", name ? name : kind);
+	json_array_foreach(variants, index, variant) {
+		double ms = spent(variant, passes, kind, name);
+		lth_cli_cell(table, ms < 0 ? "-" : "%.3f ms", ms);
+	}
+}
+
+/* All of a kind, then each. */
+static void add_kind(struct lth_cli_table *table, const json_t *variants, const json_t *passes, const char *kind)
+{
+	size_t index;
+	json_t *pass;
+	add_passes(table, variants, passes, kind, NULL);
+	json_array_foreach(passes, index, pass)
+		add_passes(table, variants, passes, kind, lth_cli_member(pass, "name"));
 }
 
 enum figure { BYTES, INTEGER, MICROSECONDS, MILLISECONDS };
@@ -147,9 +179,8 @@ static void print_table(const json_t *variants, const json_t *names, const json_
 			add_figure(&table, variant, row);
 		if (row > 0)
 			continue;
-		lth_cli_cell(&table, "memory passes");
-		json_array_foreach(variants, index, variant)
-			lth_cli_cell(&table, "%.2f ms", memory_passes_ms(variant, passes));
+		add_kind(&table, variants, passes, "graph");
+		add_kind(&table, variants, passes, "memory");
 	}
 	lth_cli_cell(&table, "outputs equal");
 	json_array_foreach(variants, index, variant) {
