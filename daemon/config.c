@@ -303,6 +303,9 @@ static enum lth_code derive(struct lth_config *config, struct lth_diag *diag)
 	if (code != LTH_OK)
 		return lth_diag_fail(diag, LTH_INVALID_OPTION, "log_level", "debug, info, warn, error or none", NULL,
 				     "'%s'", config->log_level);
+	if (config->worker_nice > 19)
+		return lth_diag_fail(diag, LTH_INVALID_OPTION, "worker_nice", "0 to 19", NULL, "%llu",
+				     (unsigned long long)config->worker_nice);
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	uint64_t num_cpus = cpus > 0 ? (uint64_t)cpus : 1;
 	if (!config->workers)

@@ -140,11 +140,12 @@ static void on_exit_of_worker(uv_process_t *process, int64_t exit_status, int nu
 static int spawn_process(struct lth_pool_worker *worker, int child_end)
 {
 	const struct lth_pool *pool = worker->pool;
-	char parent[24], memory[24], file_bytes[24], fd[8];
+	char parent[24], memory[24], file_bytes[24], nice_value[24], fd[8];
 	snprintf(fd, sizeof(fd), "%d", WORKER_FD);
 	snprintf(parent, sizeof(parent), "%ld", (long)getpid());
 	snprintf(memory, sizeof(memory), "%llu", (unsigned long long)pool->config->worker_memory_bytes);
 	snprintf(file_bytes, sizeof(file_bytes), "%llu", (unsigned long long)pool->config->worker_file_bytes);
+	snprintf(nice_value, sizeof(nice_value), "%llu", (unsigned long long)pool->config->worker_nice);
 	const char *const args[] = {pool->config->worker_path,
 				    "--fd",
 				    fd,
@@ -158,6 +159,8 @@ static int spawn_process(struct lth_pool_worker *worker, int child_end)
 				    memory,
 				    "--file-bytes",
 				    file_bytes,
+				    "--nice",
+				    nice_value,
 				    pool->config->worker_sandbox ? NULL : "--no-sandbox",
 				    NULL};
 	char *plain_args[sizeof(args) / sizeof(args[0])]; /* as libuv's interface has them; it does not write */

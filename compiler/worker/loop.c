@@ -257,7 +257,8 @@ int lth_worker_main(int argc, char **argv, const struct lth_worker_functions *fu
 		{"fd", required_argument, NULL, 'f'},     {"parent", required_argument, NULL, 'p'},
 		{"work", required_argument, NULL, 'w'},   {"kernels", required_argument, NULL, 'k'},
 		{"memory", required_argument, NULL, 'm'}, {"file-bytes", required_argument, NULL, 'b'},
-		{"no-sandbox", no_argument, NULL, 's'},   {NULL, 0, NULL, 0},
+		{"nice", required_argument, NULL, 'n'},   {"no-sandbox", no_argument, NULL, 's'},
+		{NULL, 0, NULL, 0},
 	};
 	struct worker *worker = calloc(1, sizeof(*worker));
 	struct lth_worker_limits limits = {.sandbox = true};
@@ -272,6 +273,7 @@ int lth_worker_main(int argc, char **argv, const struct lth_worker_functions *fu
 		case 'k': limits.kernel_cache = worker->kernel_cache = optarg; break;
 		case 'm': limits.memory_bytes = strtoull(optarg, NULL, 10); break;
 		case 'b': limits.file_bytes = strtoull(optarg, NULL, 10); break;
+		case 'n': limits.nice = atoi(optarg); break;
 		case 's': limits.sandbox = false; break;
 		default: worker->fd = -2; break;
 		}

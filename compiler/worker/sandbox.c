@@ -59,6 +59,22 @@ static enum lth_code set_limits(const struct lth_worker_limits *limits, struct l
 	return ok ? LTH_OK : layer_failed(diag, "resource limits");
 }
 
+/* Where the kernel schedules by sessions (see sched(7), autogroup), a nice value counts inside of one only, and the
+ * session's own is a file. Neither can fail in a way that matters. */
+static void be_nice(int value)
+{
+	char text[12];
+	if (value <= 0)
+		return;
+	setpriority(PRIO_PROCESS, 0, value);
+	int fd = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	ssize_t ignored = write(fd, text, (size_t)snprintf(text, sizeof(text), "%d", value));
+	(void)ignored;
+	close(fd);
+}
+
 void lth_worker_cpu_budget(uint64_t seconds)
 {
 	struct timespec used;
@@ -232,6 +248,7 @@ enum lth_code lth_worker_lock_in(const struct lth_worker_limits *limits, json_t 
 		return layer_failed(diag, "death signal");
 	if (limits->parent && getppid() != (pid_t)limits->parent)
 		return lth_diag_fail(diag, LTH_CANCELLED, "start", NULL, NULL, "the daemon is gone already");
+	be_nice(limits->nice);
 	enum lth_code code = set_limits(limits, diag);
 	if (code != LTH_OK)
 		return code;

@@ -38,7 +38,7 @@ struct lth_worker_functions {
 };
 
 /* Command line of every worker: --fd N --parent PID --work DIR --kernels DIR --memory BYTES --file-bytes BYTES
- * [--no-sandbox]. Returns the exit status of the process. */
+ * --nice N [--no-sandbox]. Returns the exit status of the process. */
 int lth_worker_main(int argc, char **argv, const struct lth_worker_functions *functions);
 
 /* --- sandbox.c */
@@ -46,6 +46,7 @@ struct lth_worker_limits {
 	long parent;              /* the daemon; the worker dies with it. 0: not checked */
 	uint64_t memory_bytes;    /* of address space, 0 for none */
 	uint64_t file_bytes;      /* of any file written, 0 for none */
+	int nice;                 /* 0 to 19: how much others come first */
 	const char *work_dir;     /* may be written */
 	const char *kernel_cache; /* may be read; NULL for none */
 	bool sandbox;             /* Landlock and seccomp, where the kernel has them */
