@@ -93,6 +93,15 @@ double lth_cli_number(const struct lth_cli *cli, enum lth_cli_option option, dou
 
 /* help.c: all of it from the tables. */
 void lth_cli_help(const struct lth_cli_command *command, struct lth_buf *out); /* NULL: of the program */
+/* An option as all that print it see it; of a command or of a compiled program, which `run` takes. */
+struct lth_cli_shown {
+	char letter;
+	const char *word, *argument, *help;
+	bool repeats;
+};
+/* Calls `print` for the options of a command: NULL, or not `own`: those of all commands. */
+void lth_cli_each_option(const struct lth_cli_command *command, bool own,
+			 void (*print)(struct lth_buf *out, const struct lth_cli_shown *option), struct lth_buf *out);
 
 /* request.c: what commands ask the daemon. */
 enum lth_code lth_cli_problem(struct lth_cli *cli, const struct lathe_problem *problem);

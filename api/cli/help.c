@@ -1,4 +1,4 @@
-/* Help, manual page and shell completion, all from the tables of commands, options, and status codes. */
+/* Help and manual page, all from the tables of commands, options, and status codes. */
 #include "api/cli/cli.h"
 #include "config.h"
 
@@ -15,20 +15,13 @@ static const struct run_option {
 };
 enum { NUM_RUN_OPTIONS = sizeof(run_options) / sizeof(run_options[0]) };
 
-/* An option as all printers see it. */
-struct option {
-	char letter;
-	const char *word, *argument, *help;
-};
-
-/* Calls `print` for the options of a command: NULL, or not `own`: those of all commands. */
-static void each_option(const struct lth_cli_command *command, bool own,
-			void (*print)(struct lth_buf *out, const struct option *option), struct lth_buf *out)
+void lth_cli_each_option(const struct lth_cli_command *command, bool own,
+			 void (*print)(struct lth_buf *out, const struct lth_cli_shown *option), struct lth_buf *out)
 {
 	if (command && command->function == lth_cli_run) {
 		for (size_t i = 0; own && i < NUM_RUN_OPTIONS; i++) {
 			const struct run_option *o = &run_options[i];
-			print(out, &(struct option){o->letter, o->word, o->argument, o->help});
+			print(out, &(struct lth_cli_shown){o->letter, o->word, o->argument, o->help, strstr(o->help, "may repeat")});
 		}
 		return;
 	}
@@ -37,7 +30,8 @@ static void each_option(const struct lth_cli_command *command, bool own,
 		bool for_all = !*row->commands;
 		if (own == for_all || (own && !lth_cli_takes(command, (enum lth_cli_option)i)))
 			continue;
-		print(out, &(struct option){row->letter, row->word, row->argument, row->help});
+		print(out, &(struct lth_cli_shown){row->letter, row->word, row->argument, row->help,
+						   row->kind == LTH_CLI_KIND_LIST});
 	}
 }
 
@@ -62,7 +56,7 @@ static void wrap(struct lth_buf *out, const char *text, int indent, int column)
 	lth_buf_putc(out, '\n');
 }
 
-static void print_option(struct lth_buf *out, const struct option *o)
+static void print_option(struct lth_buf *out, const struct lth_cli_shown *o)
 {
 	enum { COLUMN = 30 };
 	char left[64], letter[8] = "    ";
@@ -106,7 +100,7 @@ static void print_program(struct lth_buf *out)
 	for (int i = 0; i < LTH_NUM_CLI_COMMANDS; i++)
 		lth_buf_printf(out, "  %-12s%s\n", lth_cli_commands[i].word, lth_cli_commands[i].summary);
 	lth_buf_puts(out, "\nOptions of all commands (lathe COMMAND --help has a command's own):\n");
-	each_option(NULL, false, print_option, out);
+	lth_cli_each_option(NULL, false, print_option, out);
 	lth_buf_puts(out, "\nExit status, by the type of the problem:\n");
 	each_exit(print_exit, out);
 }
@@ -125,13 +119,13 @@ void lth_cli_help(const struct lth_cli_command *command, struct lth_buf *out)
 		wrap(out, command->text, 0, 0);
 	}
 	struct lth_buf own = {0};
-	each_option(command, true, print_option, &own);
+	lth_cli_each_option(command, true, print_option, &own);
 	if (own.size)
 		lth_buf_printf(out, "\nOptions:\n%s", lth_buf_text(&own));
 	lth_buf_free(&own);
 	if (command->function != lth_cli_run) {
 		lth_buf_puts(out, "\nOptions of all commands:\n");
-		each_option(command, false, print_option, out);
+		lth_cli_each_option(command, false, print_option, out);
 	}
 }
 
@@ -145,7 +139,7 @@ static void man_text(struct lth_buf *out, const char *text)
 	}
 }
 
-static void man_option(struct lth_buf *out, const struct option *o)
+static void man_option(struct lth_buf *out, const struct lth_cli_shown *o)
 {
 	lth_buf_puts(out, ".TP\n");
 	if (o->letter)
@@ -181,7 +175,7 @@ static void man_command(struct lth_buf *out, const struct lth_cli_command *comma
 		man_text(out, command->text);
 		lth_buf_putc(out, '\n');
 	}
-	each_option(command, true, man_option, out);
+	lth_cli_each_option(command, true, man_option, out);
 }
 
 enum lth_code lth_cli_man(struct lth_cli *cli)
@@ -197,99 +191,13 @@ enum lth_code lth_cli_man(struct lth_cli *cli)
 	for (int i = 0; i < LTH_NUM_CLI_COMMANDS; i++)
 		man_command(&out, &lth_cli_commands[i]);
 	lth_buf_puts(&out, ".SH OPTIONS OF ALL COMMANDS\n");
-	each_option(NULL, false, man_option, &out);
+	lth_cli_each_option(NULL, false, man_option, &out);
 	lth_buf_puts(
 		&out,
 		".SH ENVIRONMENT\n.TP\n\\fBLATHE_SERVER\\fR\nthe daemon, where \\-\\-server does not name one\n"
 		".TP\n\\fBLATHE_TOKEN\\fR\nthe credential, where \\-\\-token does not give one\n.SH EXIT STATUS\n");
 	each_exit(man_exit, &out);
 	lth_buf_puts(&out, ".SH SEE ALSO\n\\fBlathed\\fR(8)\n");
-	fputs(lth_buf_text(&out), stdout);
-	lth_buf_free(&out);
-	return LTH_OK;
-}
-
-/* --- completion */
-static void add_words(struct lth_buf *out, const struct option *o)
-{
-	lth_buf_printf(out, " --%s", o->word);
-	if (o->letter)
-		lth_buf_printf(out, " -%c", o->letter);
-}
-
-static void add_valued_words(struct lth_buf *out, const struct option *o)
-{
-	if (o->argument)
-		add_words(out, o);
-}
-
-/* The command is the first word that is no option, nor the value of one of those that may stand before it. */
-static void completion_bash(struct lth_buf *out)
-{
-	lth_buf_puts(out, "_lathe() {\n\tlocal word=${COMP_WORDS[COMP_CWORD]} command= i words valued='");
-	each_option(NULL, false, add_valued_words, out);
-	lth_buf_puts(out, " '\n\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
-			  "\t\t[[ ${COMP_WORDS[i]} == -* || $valued == *\" ${COMP_WORDS[i - 1]} \"* ]] && continue\n"
-			  "\t\tcommand=${COMP_WORDS[i]}\n\t\tbreak\n\tdone\n\tcase $command in\n");
-	for (int i = 0; i < LTH_NUM_CLI_COMMANDS; i++) {
-		lth_buf_printf(out, "\t%s) words='", lth_cli_commands[i].word);
-		each_option(&lth_cli_commands[i], true, add_words, out);
-		each_option(&lth_cli_commands[i], false, add_words, out);
-		lth_buf_puts(out, "' ;;\n");
-	}
-	lth_buf_puts(out, "\t*) words='");
-	for (int i = 0; i < LTH_NUM_CLI_COMMANDS; i++)
-		lth_buf_printf(out, " %s", lth_cli_commands[i].word);
-	each_option(NULL, false, add_words, out);
-	lth_buf_puts(out, "' ;;\n\tesac\n\t[[ $word == -* || -z $command ]] && COMPREPLY=($(compgen -W \"$words\" -- "
-			  "\"$word\"))\n"
-			  "}\ncomplete -o default -F _lathe lathe\n");
-}
-
-/* Text for single quotes of a shell, without what would end them. */
-static void plain(struct lth_buf *out, const char *text)
-{
-	for (; *text; text++)
-		if (!strchr("'\"\\[]$`", *text))
-			lth_buf_putc(out, *text);
-}
-
-static void completion_fish(struct lth_buf *out)
-{
-	for (int i = 0; i < LTH_NUM_CLI_COMMANDS; i++) {
-		lth_buf_printf(out, "complete -c lathe -n __fish_use_subcommand -a %s -d '", lth_cli_commands[i].word);
-		plain(out, lth_cli_commands[i].summary);
-		lth_buf_puts(out, "'\n");
-	}
-	for (int i = 0; i < LTH_NUM_CLI_OPTIONS; i++) {
-		const struct lth_cli_option_row *row = &lth_cli_options_table[i];
-		lth_buf_puts(out, "complete -c lathe");
-		if (*row->commands)
-			lth_buf_printf(out, " -n '__fish_seen_subcommand_from %s'", row->commands);
-		lth_buf_printf(out, " -l %s", row->word);
-		if (row->letter)
-			lth_buf_printf(out, " -s %c", row->letter);
-		lth_buf_printf(out, "%s -d '", row->argument ? " -r" : "");
-		plain(out, row->help);
-		lth_buf_puts(out, "'\n");
-	}
-}
-
-enum lth_code lth_cli_completion(struct lth_cli *cli)
-{
-	struct lth_buf out = {0};
-	const char *shell = cli->arguments[0];
-	if (strcmp(shell, "bash") == 0) {
-		completion_bash(&out);
-	} else if (strcmp(shell, "zsh") == 0) {
-		lth_buf_puts(&out, "#compdef lathe\nautoload -U +X bashcompinit && bashcompinit\n");
-		completion_bash(&out);
-	} else if (strcmp(shell, "fish") == 0) {
-		completion_fish(&out);
-	} else {
-		return lth_diag_fail(&cli->diag, LTH_INVALID_OPTION, "lathe completion", "bash, zsh or fish", NULL,
-				     "'%s'", shell);
-	}
 	fputs(lth_buf_text(&out), stdout);
 	lth_buf_free(&out);
 	return LTH_OK;

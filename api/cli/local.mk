@@ -6,6 +6,7 @@ api_lathe_SOURCES = \
 	%D%/bisect.c \
 	%D%/compare.c \
 	%D%/compile.c \
+	%D%/completion.c \
 	%D%/executable.h \
 	%D%/help.c \
 	%D%/inspect.c \

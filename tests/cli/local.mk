@@ -4,6 +4,7 @@ cli_tests = \
 	%D%/client-library-from-c \
 	%D%/compare-variants \
 	%D%/compile-run-inspect \
+	%D%/completions \
 	%D%/daemon-tables \
 	%D%/exit-codes \
 	%D%/external-data \
