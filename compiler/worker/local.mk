@@ -2,6 +2,7 @@
 noinst_LIBRARIES += %D%/libworker.a
 %C%_libworker_a_SOURCES = \
 	%D%/bundle.c \
+	%D%/calls.c \
 	%D%/crash.c \
 	%D%/loop.c \
 	%D%/sandbox.c \

@@ -1,16 +1,17 @@
-/* The worker locks itself in before its first job: session, death signal, resource limits, no new privileges, Landlock
- * (files), seccomp (system calls). Each layer is used where the kernel has it and named in `layers`; the daemon shows
- * them. What stays possible: read the system's libraries and the program's own installation, read the kernel cache,
- * write in the work folder, execute the linker. See landlock(7), seccomp(2). */
+/* The worker locks itself in before its first job: session, death signal, resource limits, no new privileges, no
+ * capabilities, Landlock (files, and where it can also signals), system calls (calls.c). Each layer is used where the
+ * kernel has it and named in `layers`; the daemon shows them. What stays possible: read the system's libraries and the
+ * program's own installation, read the kernel cache, write in the work folder, execute the linker. See landlock(7). */
 #include "compiler/worker/worker.h"
 #include "runtime/base/place.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <linux/landlock.h>
-#include <seccomp.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -36,7 +37,7 @@ enum { ADDRESS_SPACE_LIMIT = 0 };
 enum { ADDRESS_SPACE_LIMIT = 1 };
 #endif
 
-static enum lth_code layer_failed(struct lth_diag *diag, const char *layer)
+enum lth_code lth_worker_layer_failed(struct lth_diag *diag, const char *layer)
 {
 	return lth_diag_fail(diag, LTH_INTERNAL, layer, NULL, "start lathed with --worker-sandbox=no to go without it",
 			     "the kernel refused: %s", strerror(errno));
@@ -56,7 +57,7 @@ static enum lth_code set_limits(const struct lth_worker_limits *limits, struct l
 	if (ok && limits->file_bytes)
 		ok = limit(RLIMIT_FSIZE, limits->file_bytes);
 	signal(SIGXFSZ, SIG_IGN); /* a file over its limit is EFBIG, an error like any other */
-	return ok ? LTH_OK : layer_failed(diag, "resource limits");
+	return ok ? LTH_OK : lth_worker_layer_failed(diag, "resource limits");
 }
 
 /* Where the kernel schedules by sessions (see sched(7), autogroup), a nice value counts inside of one only, and the
@@ -85,15 +86,58 @@ void lth_worker_cpu_budget(uint64_t seconds)
 	setrlimit(RLIMIT_CPU, &both); /* the soft value only: each job moves it */
 }
 
-/* --- Landlock: no wrappers in libc */
+/* A daemon of root's has workers of root's: they keep the one capability that leads to a state folder below a folder of
+ * somebody else, where Landlock still has its say. See capabilities(7). */
+static void drop_capabilities(json_t *layers)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {{0}};
+	const uint32_t kept = 1U << CAP_DAC_OVERRIDE;
+	if (syscall(SYS_capget, &header, sets) != 0)
+		return;
+	for (unsigned long number = 0; prctl(PR_CAPBSET_READ, number, 0, 0, 0) >= 0; number++)
+		if (number != CAP_DAC_OVERRIDE)
+			prctl(PR_CAPBSET_DROP, number, 0, 0, 0); /* not allowed without capabilities, nor needed */
+	sets[0] = (struct __user_cap_data_struct){sets[0].effective & kept, sets[0].permitted & kept, 0};
+	sets[1] = (struct __user_cap_data_struct){0};
+	if (syscall(SYS_capset, &header, sets) == 0)
+		json_array_append_new(layers, json_string("no_capabilities"));
+}
+
+/* --- Landlock: no wrappers in libc, and headers older than kernels: what came after the first version is spelled out */
+#define ACCESS_TRUNCATE (UINT64_C(1) << 14)
+#define ACCESS_IOCTL_DEV (UINT64_C(1) << 15)
+#define NET_TCP UINT64_C(3)
+#define SCOPE_ALL UINT64_C(3) /* abstract Unix sockets, signals */
 static const uint64_t READ_TREE = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
 static const uint64_t EXECUTE_TREE =
 	LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
-static const uint64_t HANDLED = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1; /* all of ABI 1 */
+/* Files and folders, nothing that is a device, and nothing to execute. */
+static const uint64_t WORK_TREE = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR |
+				  LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG |
+				  LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE |
+				  LANDLOCK_ACCESS_FS_REMOVE_DIR | ACCESS_TRUNCATE;
 
-static bool allow(int ruleset, const char *path, uint64_t access)
+/* What a kernel's version of Landlock can be asked for: more each time, in a structure that grew. */
+struct ruleset {
+	uint64_t files, net, scoped;
+};
+
+static int create_ruleset(long abi, struct ruleset *out)
 {
-	struct landlock_path_beneath_attr rule = {.allowed_access = access};
+	size_t size = abi >= 6 ? sizeof(*out) : abi >= 4 ? offsetof(struct ruleset, scoped) : sizeof(out->files);
+	*out = (struct ruleset){
+		.files = ((LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1) | (abi >= 2 ? LANDLOCK_ACCESS_FS_REFER : 0) |
+			 (abi >= 3 ? ACCESS_TRUNCATE : 0) | (abi >= 5 ? ACCESS_IOCTL_DEV : 0),
+		.net = abi >= 4 ? NET_TCP : 0,
+		.scoped = abi >= 6 ? SCOPE_ALL : 0,
+	};
+	return (int)syscall(SYS_landlock_create_ruleset, out, size, 0);
+}
+
+static bool allow(int ruleset, const struct ruleset *handled, const char *path, uint64_t access)
+{
+	struct landlock_path_beneath_attr rule = {.allowed_access = access & handled->files};
 	struct stat info;
 	rule.parent_fd = open(path, O_PATH | O_CLOEXEC);
 	if (rule.parent_fd < 0)
@@ -101,7 +145,8 @@ static bool allow(int ruleset, const char *path, uint64_t access)
 	bool ok = fstat(rule.parent_fd, &info) == 0;
 	if (ok && !S_ISDIR(info.st_mode))
 		rule.allowed_access &=
-			LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE;
+			LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE |
+			ACCESS_TRUNCATE;
 	ok = ok && syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) == 0;
 	close(rule.parent_fd);
 	return ok;
@@ -133,111 +178,28 @@ static enum lth_code set_landlock(const struct lth_worker_limits *limits, json_t
 		{"/sys/devices/system/cpu", READ_TREE},
 		{"/etc/ld.so.cache", LANDLOCK_ACCESS_FS_READ_FILE},
 		{"/dev/urandom", LANDLOCK_ACCESS_FS_READ_FILE},
-		{"/dev/null", LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE},
+		{"/dev/null", LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE | ACCESS_TRUNCATE},
 	};
 	char prefix[PATH_MAX];
 	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 	if (abi < 1)
 		return LTH_OK; /* this kernel has no Landlock, or it is switched off */
-	struct landlock_ruleset_attr attributes = {.handled_access_fs = HANDLED};
-	int ruleset = (int)syscall(SYS_landlock_create_ruleset, &attributes, sizeof(attributes), 0);
+	struct ruleset handled;
+	int ruleset = create_ruleset(abi, &handled);
 	if (ruleset < 0)
-		return layer_failed(diag, "landlock");
-	bool ok = allow(ruleset, limits->work_dir, HANDLED);
-	ok = ok && (!limits->kernel_cache || allow(ruleset, limits->kernel_cache, READ_TREE));
-	ok = ok && (!own_prefix(prefix) || allow(ruleset, prefix, EXECUTE_TREE));
+		return lth_worker_layer_failed(diag, "landlock");
+	bool ok = allow(ruleset, &handled, limits->work_dir, WORK_TREE);
+	ok = ok && (!limits->kernel_cache || allow(ruleset, &handled, limits->kernel_cache, READ_TREE));
+	ok = ok && (!own_prefix(prefix) || allow(ruleset, &handled, prefix, EXECUTE_TREE));
 	for (size_t i = 0; ok && i < sizeof(system) / sizeof(system[0]); i++)
-		ok = allow(ruleset, system[i].path, system[i].access);
+		ok = allow(ruleset, &handled, system[i].path, system[i].access);
 	ok = ok && syscall(SYS_landlock_restrict_self, ruleset, 0) == 0;
 	int error = errno;
 	close(ruleset);
 	errno = error;
 	if (!ok)
-		return layer_failed(diag, "landlock");
+		return lth_worker_layer_failed(diag, "landlock");
 	json_array_append_new(layers, json_string("landlock"));
-	return LTH_OK;
-}
-
-/* A list of what is denied, not of what is allowed: the linker and the C library change their calls with every
- * release, while what a compiler has no business with stays the same. */
-static enum lth_code set_seccomp(json_t *layers, struct lth_diag *diag)
-{
-	static const int denied[] = {
-		SCMP_SYS(accept),
-		SCMP_SYS(accept4),
-		SCMP_SYS(acct),
-		SCMP_SYS(add_key),
-		SCMP_SYS(adjtimex),
-		SCMP_SYS(bind),
-		SCMP_SYS(bpf),
-		SCMP_SYS(chroot),
-		SCMP_SYS(clock_settime),
-		SCMP_SYS(connect),
-		SCMP_SYS(delete_module),
-		SCMP_SYS(finit_module),
-		SCMP_SYS(fsconfig),
-		SCMP_SYS(fsmount),
-		SCMP_SYS(fsopen),
-		SCMP_SYS(init_module),
-		SCMP_SYS(io_uring_enter),
-		SCMP_SYS(io_uring_setup),
-		SCMP_SYS(io_uring_register),
-		SCMP_SYS(kcmp),
-		SCMP_SYS(kexec_load),
-		SCMP_SYS(keyctl),
-		SCMP_SYS(listen),
-		SCMP_SYS(mount),
-		SCMP_SYS(move_mount),
-		SCMP_SYS(name_to_handle_at),
-		SCMP_SYS(open_by_handle_at),
-		SCMP_SYS(open_tree),
-		SCMP_SYS(perf_event_open),
-		SCMP_SYS(pidfd_getfd),
-		SCMP_SYS(pidfd_send_signal),
-		SCMP_SYS(pivot_root),
-		SCMP_SYS(process_vm_readv),
-		SCMP_SYS(process_vm_writev),
-		SCMP_SYS(ptrace),
-		SCMP_SYS(quotactl),
-		SCMP_SYS(reboot),
-		SCMP_SYS(request_key),
-		SCMP_SYS(rt_sigqueueinfo),
-		SCMP_SYS(rt_tgsigqueueinfo),
-		SCMP_SYS(sethostname),
-		SCMP_SYS(setns),
-		SCMP_SYS(settimeofday),
-		SCMP_SYS(socket),
-		SCMP_SYS(swapoff),
-		SCMP_SYS(swapon),
-		SCMP_SYS(tkill),
-		SCMP_SYS(umount2),
-		SCMP_SYS(unshare),
-		SCMP_SYS(userfaultfd),
-	};
-	const struct scmp_arg_cmp another = {.arg = 0, .op = SCMP_CMP_NE, .datum_a = (scmp_datum_t)getpid()};
-	const struct scmp_arg_cmp daemon = {.arg = 0, .op = SCMP_CMP_EQ, .datum_a = (scmp_datum_t)getppid()};
-	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
-	if (!filter)
-		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "seccomp", NULL, NULL, "no memory for the filter");
-	int error = 0;
-	for (size_t i = 0; !error && i < sizeof(denied) / sizeof(denied[0]); i++)
-		error = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), denied[i], 0);
-	/* another process may not be signalled; its own id is as good as raise() needs. Threads by process id only
-	 * where that is not the daemon's: children of the worker, who inherit this, raise signals in themselves so. */
-	if (!error)
-		error = seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(kill), 1, &another);
-	if (!error)
-		error = seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(tgkill), 1, &daemon);
-	if (!error)
-		error = seccomp_load(filter);
-	seccomp_release(filter);
-	if (error == -EINVAL || error == -ENOSYS)
-		return LTH_OK; /* this kernel has no seccomp filters */
-	if (error) {
-		errno = -error;
-		return layer_failed(diag, "seccomp");
-	}
-	json_array_append_new(layers, json_string("seccomp"));
 	return LTH_OK;
 }
 
@@ -245,7 +207,7 @@ enum lth_code lth_worker_lock_in(const struct lth_worker_limits *limits, json_t 
 {
 	setsid(); /* fails where the parent has made the session: just as good */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
-		return layer_failed(diag, "death signal");
+		return lth_worker_layer_failed(diag, "death signal");
 	if (limits->parent && getppid() != (pid_t)limits->parent)
 		return lth_diag_fail(diag, LTH_CANCELLED, "start", NULL, NULL, "the daemon is gone already");
 	be_nice(limits->nice);
@@ -254,10 +216,11 @@ enum lth_code lth_worker_lock_in(const struct lth_worker_limits *limits, json_t 
 		return code;
 	json_array_append_new(layers, json_string("rlimits"));
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
-		return layer_failed(diag, "no_new_privs");
+		return lth_worker_layer_failed(diag, "no_new_privs");
 	json_array_append_new(layers, json_string("no_new_privs"));
 	if (!limits->sandbox)
 		return LTH_OK;
+	drop_capabilities(layers);
 	code = set_landlock(limits, layers, diag);
-	return code == LTH_OK ? set_seccomp(layers, diag) : code;
+	return code == LTH_OK ? lth_worker_deny_calls(layers, diag) : code;
 }

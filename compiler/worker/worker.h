@@ -55,6 +55,10 @@ struct lth_worker_limits {
  * layer that exists and fails is an error. */
 LTH_MUST_CHECK enum lth_code lth_worker_lock_in(const struct lth_worker_limits *limits, json_t *layers,
 						struct lth_diag *diag);
+/* What the kernel said when it refused a layer. */
+enum lth_code lth_worker_layer_failed(struct lth_diag *diag, const char *layer);
+/* --- calls.c: the last layer. */
+LTH_MUST_CHECK enum lth_code lth_worker_deny_calls(json_t *layers, struct lth_diag *diag);
 /* A new CPU budget that begins now: SIGXCPU after `seconds`. */
 void lth_worker_cpu_budget(uint64_t seconds);
 

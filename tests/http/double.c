@@ -9,12 +9,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/landlock.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -69,24 +75,151 @@ static void eat_memory(void)
 	}
 }
 
-/* What a locked-in worker can still do, for a test to look at. */
-static json_t *probe(const char *work_dir)
+/* --- what a locked-in worker can still do, for a test to look at: one attempt a function, true when it succeeded */
+struct attempt {
+	const char *folder; /* its own */
+	const char *state;  /* a file of the daemon's */
+	pid_t neighbour;    /* a process of the same user */
+};
+
+static bool opens(const char *path, int flags)
 {
-	char inside[4096];
-	snprintf(inside, sizeof(inside), "%s/x", work_dir);
-	int own = open(inside, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-	int outside = open("/tmp/lathe-double-probe", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-	int secret = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
-	int network = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	bool signalled = kill(getppid(), 0) == 0 || syscall(SYS_tgkill, getppid(), getppid(), 0) == 0;
-	json_t *found =
-		json_pack("{s:b, s:b, s:b, s:b, s:b}", "write_inside", own >= 0, "write_outside", outside >= 0,
-			  "read_etc", secret >= 0, "socket", network >= 0, "kill_parent", signalled);
-	const int all[] = {own, outside, secret, network};
-	for (int i = 0; i < 4; i++)
-		if (all[i] >= 0)
-			close(all[i]);
+	int fd = open(path, flags | O_CLOEXEC, 0700);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+static const char *inside(const struct attempt *attempt, const char *name)
+{
+	static char path[4096];
+	snprintf(path, sizeof(path), "%s/%s", attempt->folder, name);
+	return path;
+}
+
+static bool write_inside(const struct attempt *attempt)
+{
+	return opens(inside(attempt, "x"), O_WRONLY | O_CREAT);
+}
+
+static bool write_outside(const struct attempt *attempt)
+{
+	(void)attempt;
+	bool done = opens("/tmp/lathe-double-probe", O_WRONLY | O_CREAT);
 	unlink("/tmp/lathe-double-probe");
+	return done;
+}
+
+static bool read_etc(const struct attempt *attempt)
+{
+	(void)attempt;
+	return opens("/etc/passwd", O_RDONLY);
+}
+
+static bool read_state(const struct attempt *attempt)
+{
+	return opens(attempt->state, O_RDONLY);
+}
+
+static bool truncate_state(const struct attempt *attempt)
+{
+	return truncate(attempt->state, 0) == 0;
+}
+
+static bool chmod_state(const struct attempt *attempt)
+{
+	return chmod(attempt->state, 0600) == 0;
+}
+
+static bool use_device(const struct attempt *attempt) /* /dev/zero by another name */
+{
+	return mknod(inside(attempt, "device"), S_IFCHR | 0600, makedev(1, 5)) == 0 &&
+	       opens(inside(attempt, "device"), O_RDONLY);
+}
+
+static bool execute_written(const struct attempt *attempt)
+{
+	int status = -1, fd = open(inside(attempt, "program"), O_WRONLY | O_CREAT | O_CLOEXEC, 0700);
+	if (fd < 0 || write(fd, "#!/bin/true\n", 12) != 12)
+		return false;
+	close(fd);
+	pid_t child = fork();
+	if (child == 0) {
+		execl(inside(attempt, "program"), "program", (char *)NULL);
+		_exit(9);
+	}
+	return waitpid(child, &status, 0) == child && status == 0;
+}
+
+static bool open_socket(const struct attempt *attempt)
+{
+	(void)attempt;
+	return socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0) >= 0;
+}
+
+static bool signal_parent(const struct attempt *attempt)
+{
+	(void)attempt;
+	long high = (long)1 << 32; /* of the register, not of the number */
+	return kill(getppid(), 0) == 0 || syscall(SYS_tgkill, getppid(), getppid(), 0) == 0 ||
+	       syscall(SYS_tgkill, getppid() | high, getppid(), 0) == 0 || syscall(SYS_tkill, getppid(), 0) == 0;
+}
+
+static bool signal_neighbour(const struct attempt *attempt)
+{
+	return kill(attempt->neighbour, 0) == 0 || syscall(SYS_tgkill, attempt->neighbour, attempt->neighbour, 0) == 0;
+}
+
+static bool signal_by_file(const struct attempt *attempt)
+{
+	int ends[2];
+	(void)attempt;
+	return pipe(ends) == 0 && fcntl(ends[0], F_SETOWN, getppid()) == 0;
+}
+
+static bool limit_parent(const struct attempt *attempt)
+{
+	struct rlimit limit;
+	(void)attempt;
+	return prlimit(getppid(), RLIMIT_CORE, NULL, &limit) == 0 || setpriority(PRIO_PROCESS, (id_t)getppid(), 19) == 0;
+}
+
+static bool enter_namespace(const struct attempt *attempt)
+{
+	(void)attempt;
+	long child = syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, NULL, NULL, NULL, NULL);
+	if (child == 0)
+		_exit(0);
+	return child > 0 || unshare(CLONE_NEWUSER) == 0;
+}
+
+static bool signal_scope(const struct attempt *attempt) /* not an attempt: can this kernel confine signals? */
+{
+	(void)attempt;
+	return syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) >= 6;
+}
+
+static json_t *probe(const char *work_dir, pid_t neighbour)
+{
+	static const struct {
+		const char *name;
+		bool (*make)(const struct attempt *attempt);
+	} attempts[] = {
+		{"write_inside", write_inside},       {"write_outside", write_outside},
+		{"read_etc", read_etc},               {"read_state", read_state},
+		{"truncate_state", truncate_state},   {"chmod_state", chmod_state},
+		{"use_device", use_device},           {"execute_written", execute_written},
+		{"open_socket", open_socket},         {"signal_parent", signal_parent},
+		{"signal_by_file", signal_by_file},   {"limit_parent", limit_parent},
+		{"enter_namespace", enter_namespace}, {"signal_neighbour", signal_neighbour},
+		{"signal_scope", signal_scope},
+	};
+	char state[4096];
+	snprintf(state, sizeof(state), "%.*s/lock", (int)(strstr(work_dir, "/work/w") - work_dir), work_dir);
+	const struct attempt attempt = {work_dir, state, neighbour};
+	json_t *found = json_object();
+	for (size_t i = 0; i < sizeof(attempts) / sizeof(attempts[0]); i++)
+		json_object_set_new(found, attempts[i].name, json_boolean(attempts[i].make(&attempt)));
 	return found;
 }
 
@@ -127,7 +260,7 @@ static enum lth_code misbehave(const struct lth_compile_request *request, const 
 	else if (strcmp(what, "ops") == 0)
 		return lth_diag_fail(diag, LTH_UNSUPPORTED_OP, "graph", NULL, NULL, "Frobnicate (1 node: 'f')");
 	else if (strcmp(what, "probe") == 0)
-		*out_probe = probe(request->work_dir);
+		*out_probe = probe(request->work_dir, (pid_t)json_integer_value(json_object_get(orders, "neighbour")));
 	return LTH_OK;
 }
 

@@ -41,10 +41,11 @@ wait_for() {
 is_ready() { curl -s -o /dev/null -f "$url/readyz"; }
 is_gone() { ! kill -0 "$1" 2>/dev/null; }
 
-# start_daemon [FLAGS]: listens on $url with state in $work/state; workers: two unless the flags say otherwise.
+# start_daemon [FLAGS]: listens on $url with state in $work/state; workers: two unless the flags say otherwise; $under, if
+# set, is what the daemon runs under.
 start_daemon() {
 	rm -f "$work/port"
-	"$build/daemon/lathed" --listen 127.0.0.1:0 --state-dir "$work/state" --port-file "$work/port" \
+	${under-} "$build/daemon/lathed" --listen 127.0.0.1:0 --state-dir "$work/state" --port-file "$work/port" \
 		--worker "$build/tests/http/lathe-worker-double" --workers 2 "$@" 2>>"$work/log" &
 	daemon_pid=$!
 	wait_for 20 test -s "$work/port" || fail "the daemon did not start"

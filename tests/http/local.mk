@@ -4,6 +4,10 @@ check_PROGRAMS += %D%/lathe-worker-double
 %C%_lathe_worker_double_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 %C%_lathe_worker_double_LDADD = compiler/worker/libworker.a runtime/base/libsha256.a runtime/base/libbase.a \
 	$(JANSSON_LIBS) $(CRYPTO_LIBS) $(SECCOMP_LIBS)
+check_PROGRAMS += %D%/filtered
+%C%_filtered_SOURCES = %D%/filtered.c
+%C%_filtered_CFLAGS = $(AM_CFLAGS) $(SECCOMP_CFLAGS)
+%C%_filtered_LDADD = $(SECCOMP_LIBS)
 check_PROGRAMS += %D%/bad-clients
 %C%_bad_clients_SOURCES = %D%/bad-clients.c
 http_tests = \
@@ -40,6 +44,7 @@ http_tests = \
 	%D%/slow-and-leaving-clients \
 	%D%/start-errors \
 	%D%/store-survives \
+	%D%/systemd-unit \
 	%D%/tables-and-health \
 	%D%/timeline \
 	%D%/tls \
