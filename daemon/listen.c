@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -104,6 +105,17 @@ static enum lth_code open_port(struct lth_server *server, struct lth_diag *diag)
 	return open_at(server, &address, size, diag);
 }
 
+/* A client whose machine went without a word would be waited for until its job ends: the kernel asks after it. Accepted
+ * sockets inherit this. See tcp(7); a Unix socket has no need of it. */
+static void find_the_dead(int fd)
+{
+	const int on = 1, idle_s = 60, interval_s = 15, count = 4;
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof(interval_s));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
+}
+
 enum lth_code lth_server_listen(struct lth_server *server, struct lth_diag *diag)
 {
 	union address bound = {0};
@@ -121,6 +133,7 @@ enum lth_code lth_server_listen(struct lth_server *server, struct lth_diag *diag
 	}
 	if (code != LTH_OK)
 		return code;
+	find_the_dead(server->listen_fd);
 	size = sizeof(bound);
 	if (getsockname(server->listen_fd, &bound.any, &size) == 0 && bound.any.sa_family != AF_UNIX)
 		server->port = ntohs(bound.any.sa_family == AF_INET ? bound.v4.sin_port : bound.v6.sin6_port);

@@ -172,7 +172,19 @@ static void on_end(struct lth_waiter *waiter, struct lth_job *job)
 	struct stream *stream = request_of(waiter)->state;
 	take_events(stream, job);
 	stream->ended = true;
+	lth_request_stop_timer(request_of(waiter));
 	lth_request_resume(request_of(waiter));
+}
+
+/* A comment, twice in the time after which a proxy would think that nobody is there any more. */
+static void on_silence(uv_timer_t *timer)
+{
+	struct lth_request *request = timer->data;
+	struct stream *stream = request->state;
+	lth_buf_puts(&stream->text, ":\n\n");
+	lth_request_resume(request);
+	lth_request_stop_timer(request);
+	lth_request_start_timer(request, request->server->config.idle_timeout_ms / 2, on_silence);
 }
 
 static int64_t read_stream(struct lth_request *request, char *buffer, size_t size)
@@ -201,6 +213,8 @@ void lth_route_job_events(struct lth_request *request)
 	request->free_state = free_stream;
 	if (last)
 		stream->next = (unsigned)strtoul(last, NULL, 10);
+	if (stream->next > job->num_events)
+		stream->next = 0; /* what it has is of an earlier life of the daemon: the job began anew */
 	take_events(stream, job);
 	stream->ended = lth_job_ended(job) && !job->saving;
 	if (!stream->ended) {
@@ -208,6 +222,7 @@ void lth_route_job_events(struct lth_request *request)
 		request->waiter.on_event = on_event;
 		request->waiter.is_watcher = true;
 		lth_jobs_wait(request->server->jobs, job, &request->waiter);
+		lth_request_start_timer(request, request->server->config.idle_timeout_ms / 2, on_silence);
 	}
 	lth_reply_stream(request, "text/event-stream", read_stream);
 	lth_reply_header(request, "Cache-Control", "no-store");

@@ -183,10 +183,12 @@ static bool adopt_record(struct lth_jobs *jobs, const json_t *record, const char
 		copy_text(job->stage, sizeof(job->stage), record, "stage");
 		job->signal = (int)json_integer_value(json_object_get(record, "signal"));
 	}
-	if (lth_job_ended(job))
-		job->attempts = (unsigned)json_integer_value(json_object_get(record, "attempts"));
-	else
+	if (!lth_job_ended(job)) {
 		lth_jobs_requeue(jobs, job); /* whatever killed its worker may have been the end of the daemon */
+		return true;
+	}
+	job->attempts = (unsigned)json_integer_value(json_object_get(record, "attempts"));
+	lth_jobs_add_event(job, lth_job_state_name(job->state), NULL, NULL); /* a listener may have missed it */
 	return true;
 }
 
