@@ -60,14 +60,33 @@ static enum lth_code identify(const struct lth_codegen_target *target, struct lt
 	return LTH_OK;
 }
 
+/* Numbers the identities: kernels of one share an object. */
+static uint32_t number_objects(struct lth_codegen_kernel *kernels, uint32_t count, uint32_t *slots, uint32_t num_slots)
+{
+	uint32_t used = 0;
+	for (uint32_t k = 0; k < count; k++) {
+		uint32_t at = (uint32_t)(lth_hash_bytes(kernels[k].name, LTH_KERNEL_HEX, 0) % num_slots);
+		while (slots[at] != 0 && strcmp(kernels[slots[at] - 1].name, kernels[k].name) != 0)
+			at = (at + 1) % num_slots;
+		kernels[k].object = slots[at] == 0 ? used++ : kernels[slots[at] - 1].object;
+		slots[at] = slots[at] == 0 ? k + 1 : slots[at];
+	}
+	return used;
+}
+
 enum lth_code lth_codegen_identify(const struct lth_codegen_target *target, struct lth_codegen_kernel *kernels,
-				   uint32_t count, struct lth_diag *diag)
+				   uint32_t count, uint32_t *out_objects, struct lth_diag *diag)
 {
 	for (uint32_t k = 0; k < count; k++) {
 		enum lth_code code = kernels[k].name[0] ? LTH_OK : identify(target, &kernels[k], diag);
 		if (code != LTH_OK)
 			return code;
 	}
+	uint32_t *slots = calloc((size_t)count * 2 + 1, sizeof(*slots));
+	if (!slots)
+		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "code generation", NULL, NULL, "no memory for the kernel list");
+	*out_objects = number_objects(kernels, count, slots, count * 2 + 1);
+	free(slots);
 	return LTH_OK;
 }
 
@@ -169,25 +188,6 @@ static void load_cached(const char *cache_dir, struct lth_codegen_object *object
 	object->from_cache = true;
 }
 
-/* Gives each kernel its object: kernels of one identity share it. Quadratic only in what hashes alike. */
-static uint32_t distribute(struct lth_codegen_kernel *kernels, uint32_t count, struct lth_codegen_object *objects,
-			   const struct lth_codegen_kernel **first, uint32_t *slots, uint32_t num_slots)
-{
-	uint32_t used = 0;
-	for (uint32_t k = 0; k < count; k++) {
-		uint32_t at = (uint32_t)(lth_hash_bytes(kernels[k].name, LTH_KERNEL_HEX, 0) % num_slots);
-		while (slots[at] != 0 && strcmp(objects[slots[at] - 1].name, kernels[k].name) != 0)
-			at = (at + 1) % num_slots;
-		if (slots[at] == 0) {
-			memcpy(objects[used].name, kernels[k].name, sizeof(objects[used].name));
-			first[used] = &kernels[k];
-			slots[at] = ++used;
-		}
-		kernels[k].object = slots[at] - 1;
-	}
-	return used;
-}
-
 void lth_codegen_result_free(struct lth_codegen_result *result)
 {
 	for (uint32_t k = 0; result->objects && k < result->num_objects; k++)
@@ -200,17 +200,22 @@ enum lth_code lth_codegen_objects(const struct lth_codegen_target *target, struc
 				  uint32_t count, unsigned jobs, const char *cache_dir,
 				  struct lth_codegen_result *out_result, struct lth_diag *diag)
 {
-	enum lth_code code = lth_codegen_identify(target, kernels, count, diag);
+	struct lth_codegen_result result = {0};
+	enum lth_code code = lth_codegen_identify(target, kernels, count, &result.num_objects, diag);
 	if (code != LTH_OK)
 		return code;
-	struct lth_codegen_result result = {.objects = calloc((size_t)count + 1, sizeof(*result.objects))};
-	const struct lth_codegen_kernel **first = calloc((size_t)count + 1, sizeof(const struct lth_codegen_kernel *));
-	uint32_t *slots = calloc((size_t)count * 2 + 1, sizeof(*slots)), *missing = calloc((size_t)count + 1, sizeof(*missing));
-	if (!result.objects || !first || !slots || !missing) {
+	size_t room = (size_t)result.num_objects + 1;
+	result.objects = calloc(room, sizeof(*result.objects));
+	const struct lth_codegen_kernel **first = calloc(room, sizeof(const struct lth_codegen_kernel *));
+	uint32_t *missing = calloc(room, sizeof(*missing));
+	if (!result.objects || !first || !missing) {
 		code = lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "code generation", NULL, NULL, "no memory for the kernel list");
 		goto done;
 	}
-	result.num_objects = distribute(kernels, count, result.objects, first, slots, count * 2 + 1);
+	for (uint32_t k = count; k-- > 0;)
+		first[kernels[k].object] = &kernels[k];
+	for (uint32_t k = 0; k < result.num_objects; k++)
+		memcpy(result.objects[k].name, first[k]->name, sizeof(result.objects[k].name));
 	struct team team = {.target = target, .objects = result.objects, .first = first, .missing = missing};
 	for (uint32_t k = 0; k < result.num_objects; k++) {
 		if (cache_dir)
@@ -227,7 +232,6 @@ enum lth_code lth_codegen_objects(const struct lth_codegen_target *target, struc
 	}
 done:
 	free(first);
-	free(slots);
 	free(missing);
 	lth_codegen_result_free(&result);
 	return code;

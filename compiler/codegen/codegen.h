@@ -40,7 +40,7 @@ const char *lth_codegen_llvm_version(void);
 struct lth_codegen_kernel {
 	const struct lth_loop_fn *fn;
 	char name[LTH_KERNEL_HEX + 1]; /* out: hex identity, of this target; empty until then */
-	uint32_t object;               /* out: which object defines it */
+	uint32_t object;               /* out: number of its identity, and of the object that defines it */
 };
 
 /* `data` (malloc'ed) is an ELF relocatable followed by 16 bytes: a mark and a hash of all before them, which linkers
@@ -67,10 +67,11 @@ LTH_MUST_CHECK enum lth_code lth_codegen_objects(const struct lth_codegen_target
 						 struct lth_diag *diag);
 void lth_codegen_result_free(struct lth_codegen_result *result);
 
-/* Fills in `name` of each kernel that has none, without compiling. */
+/* Fills in `name` of each kernel that has none, and `object` of all, in the order in which identities first appear;
+ * compiles nothing. */
 LTH_MUST_CHECK enum lth_code lth_codegen_identify(const struct lth_codegen_target *target,
 						  struct lth_codegen_kernel *kernels, uint32_t count,
-						  struct lth_diag *diag);
+						  uint32_t *out_objects, struct lth_diag *diag);
 /* True when bytes are a whole object as struct lth_codegen_object holds it. */
 bool lth_codegen_object_valid(const void *data, size_t size);
 

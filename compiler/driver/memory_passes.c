@@ -41,14 +41,18 @@ static enum lth_code manifest(struct lth_variant *variant)
 	struct lth_manifest input = {.graph = variant->graph,
 				     .accesses = variant->accesses,
 				     .regions = variant->regions,
+				     .num_kernels = variant->num_objects,
 				     .alignment = variant->memory_options.alignment,
 				     .threads = variant->threads};
 	return lth_manifest_alloc(&input, variant->arena, &variant->program, &variant->constants, variant->diag);
 }
 
-/* Expansions of the search for an order: some hundred microseconds at level 2. */
+/* Expansions of the search for an order, beside some for each call: some hundred microseconds at level 2, none for who
+ * wants no search for the plan either. */
 static int64_t order_effort(const struct lth_variant *variant)
 {
+	if (variant->memory_options.strategy != LTH_PLAN_EXACT)
+		return 0;
 	return variant->opt_level >= 3 ? 2000000 : 2000;
 }
 

@@ -118,14 +118,17 @@ enum lth_code lth_variant_lower(struct lth_variant *variant)
 				return code;
 		}
 	}
-	enum lth_code code =
-		lth_codegen_identify(&variant->target, variant->kernels, variant->num_kernels, variant->diag);
+	enum lth_code code = lth_codegen_identify(&variant->target, variant->kernels, variant->num_kernels,
+						  &variant->num_objects, variant->diag);
 	if (code != LTH_OK)
 		return code;
 	uint32_t next = 0;
 	for (lth_region_id region = 0; region < graph->num_regions; region++)
 		for (uint32_t i = 0; i < variant->regions[region].count; i++)
-			if (variant->regions[region].steps[i].kind == LTH_STEP_KERNEL)
-				variant->regions[region].steps[i].kernel_name = variant->kernels[next++].name;
+			if (variant->regions[region].steps[i].kind == LTH_STEP_KERNEL) {
+				const struct lth_codegen_kernel *kernel = &variant->kernels[next++];
+				variant->regions[region].steps[i].kernel_name = kernel->name;
+				variant->regions[region].steps[i].kernel = kernel->object;
+			}
 	return LTH_OK;
 }

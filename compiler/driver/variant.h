@@ -42,7 +42,7 @@ struct lth_variant {
 	struct lth_groups groups;
 	struct lth_region_steps *regions;
 	struct lth_codegen_kernel *kernels; /* one a kernel step, in order */
-	uint32_t num_kernels;
+	uint32_t num_kernels, num_objects; /* steps, and distinct kernels among them */
 	struct lth_program *program;
 	struct lth_constants constants;
 	struct lth_memory_report memory_report;

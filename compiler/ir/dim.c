@@ -328,10 +328,12 @@ lth_dim lth_dim_mul(struct lth_dims *dims, lth_dim a, lth_dim b)
 	int64_t x, y;
 	if (a == LTH_DIM_NONE || b == LTH_DIM_NONE)
 		return LTH_DIM_NONE;
-	bool known = lth_dim_node_const(dims, b, &y);
-	if (known && y == 1)
+	bool a_known = lth_dim_node_const(dims, a, &x), b_known = lth_dim_node_const(dims, b, &y);
+	if (b_known && y == 1)
 		return a;
-	if (known && lth_dim_node_const(dims, a, &x) && lth_mul_i64(x, y, &x))
+	if (a_known && x == 1)
+		return b;
+	if (a_known && b_known && lth_mul_i64(x, y, &x))
 		return lth_dim_const(dims, x);
 	struct lth_dim_sum sum;
 	lth_dim_sum_clear(&sum);
@@ -344,8 +346,8 @@ lth_dim lth_dim_mul(struct lth_dims *dims, lth_dim a, lth_dim b)
 
 lth_dim lth_dim_product(struct lth_dims *dims, const lth_dim *list, uint32_t count)
 {
-	lth_dim result = lth_dim_const(dims, 1);
-	for (uint32_t i = 0; i < count; i++)
+	lth_dim result = count ? list[0] : lth_dim_const(dims, 1);
+	for (uint32_t i = 1; i < count; i++)
 		result = lth_dim_mul(dims, result, list[i]);
 	return result;
 }

@@ -2,7 +2,6 @@
  * expressions in the symbols, so this runs once and nothing has to be fused again. */
 #include "compiler/memory/manifest.h"
 
-#include "runtime/base/hash.h"
 #include "runtime/tensor/value_type.h"
 
 #include <string.h>
@@ -57,18 +56,14 @@ void lth_build_guards(struct lth_builder *builder, lth_region_id region)
 
 static uint32_t kernel_id(struct lth_builder *builder, const struct lth_step *step)
 {
-	struct lth_program *program = builder->program;
-	uint64_t hash = lth_hash_bytes(step->kernel_name, strlen(step->kernel_name), 0);
-	for (uint32_t at = 0, id; (id = lth_id_table_next(&builder->kernels, hash, &at)) != LTH_NONE;)
-		if (strcmp(program->kernels[id].name, step->kernel_name) == 0)
-			return id;
+	uint32_t *id = &builder->kernel_of[step->kernel];
 	struct lth_kernel kernel = {.name = step->kernel_name,
 				    .description = step->spec->description,
 				    .num_pointers = step->spec->num_operands,
 				    .num_ints = step->spec->num_ints};
-	if (!lth_id_table_put(&builder->kernels, program->arena, hash, program->num_kernels))
-		return LTH_NONE;
-	return lth_program_kernel(program, &kernel);
+	if (*id == LTH_NONE)
+		*id = lth_program_kernel(builder->program, &kernel);
+	return *id;
 }
 
 /* The tensor that names a packed constant: bytes. */
@@ -88,10 +83,7 @@ static enum lth_code build_kernel(struct lth_builder *builder, const struct lth_
 {
 	const struct lth_kernel_spec *spec = step->spec;
 	struct lth_program *program = builder->program;
-	uint32_t *tensors = lth_arena_array(program->arena, spec->num_operands + 1, sizeof(*tensors));
-	uint32_t *ints = lth_arena_array(program->arena, spec->num_ints + 1, sizeof(*ints));
-	if (!tensors || !ints)
-		return LTH_OK;
+	uint32_t *tensors = builder->operands, *ints = builder->ints;
 	for (uint32_t i = 0; i < spec->num_operands; i++) {
 		const struct lth_kernel_operand *operand = &spec->operands[i];
 		tensors[i] = operand->value == LTH_NONE ? packed_tensor(builder, &operand->packed, spec->node)
@@ -135,14 +127,36 @@ static enum lth_code build_kernel(struct lth_builder *builder, const struct lth_
 	return LTH_OK;
 }
 
+/* Asks for what a step's operands lead to (`deep`: at two removes), so that it has come when their turn does: most of
+ * this pass would be waiting for memory. */
+static void expect(const struct lth_builder *builder, const struct lth_step *step, bool deep)
+{
+	if (step->kind != LTH_STEP_KERNEL)
+		return;
+	for (uint32_t i = 0; i < step->spec->num_operands; i++) {
+		lth_value_id value = step->spec->operands[i].value;
+		if (value == LTH_NONE)
+			continue;
+		const struct lth_value *v = &builder->graph->values[value];
+		const struct lth_access *access = &builder->input->accesses[value];
+		__builtin_prefetch(deep ? (const void *)v->type.dims : v);
+		__builtin_prefetch(deep ? (const void *)access->strides : access);
+	}
+}
+
 enum lth_code lth_build_region(struct lth_builder *builder, lth_region_id region)
 {
+	enum { AHEAD = 4 };
 	const struct lth_region_steps *list = &builder->input->regions[region];
 	lth_build_guards(builder, region);
 	for (uint32_t i = 0; i < list->count; i++) {
 		const struct lth_step *step = &list->steps[i];
 		const struct lth_node *node = &builder->graph->nodes[step->node];
 		enum lth_code code = LTH_OK;
+		if (i + AHEAD < list->count)
+			expect(builder, step + AHEAD, true);
+		if (i + 2 * AHEAD < list->count)
+			expect(builder, step + 2 * AHEAD, false);
 		switch (step->kind) {
 		case LTH_STEP_KERNEL:
 			code = build_kernel(builder, step);
@@ -288,6 +302,36 @@ static enum lth_code check_sizes(const struct lth_program *program, struct lth_d
 	return LTH_OK;
 }
 
+/* Room for what the steps will need at the least, so that the program's arrays are not moved as they grow. Asks for the
+ * kernels' lists on the way: lowering has long left them to memory. */
+static bool make_room(struct lth_builder *builder)
+{
+	const struct lth_manifest *input = builder->input;
+	struct lth_arena *arena = builder->program->arena;
+	uint32_t steps = 0, operands = 0, most_operands = 0, most_ints = 0;
+	for (lth_region_id region = 0; region < builder->graph->num_regions; region++) {
+		const struct lth_region_steps *list = &input->regions[region];
+		steps += list->count;
+		for (uint32_t i = 0; i < list->count; i++) {
+			const struct lth_kernel_spec *spec = list->steps[i].spec;
+			if (list->steps[i].kind != LTH_STEP_KERNEL)
+				continue;
+			__builtin_prefetch(spec->operands);
+			__builtin_prefetch(spec->ints);
+			operands += spec->num_operands;
+			most_operands = spec->num_operands > most_operands ? spec->num_operands : most_operands;
+			most_ints = spec->num_ints > most_ints ? spec->num_ints : most_ints;
+		}
+	}
+	builder->kernel_of = lth_arena_array(arena, input->num_kernels + 1, sizeof(uint32_t));
+	builder->operands = lth_arena_array(arena, most_operands + 1, sizeof(uint32_t));
+	builder->ints = lth_arena_array(arena, most_ints + 1, sizeof(uint32_t));
+	if (!builder->kernel_of || !builder->operands || !builder->ints)
+		return false;
+	memset(builder->kernel_of, 0xff, (input->num_kernels + 1) * sizeof(uint32_t));
+	return lth_program_reserve(builder->program, operands, 3 * steps + 1);
+}
+
 enum lth_code lth_manifest_alloc(const struct lth_manifest *input, struct lth_arena *arena,
 				 struct lth_program **out_program, struct lth_constants *out_constants,
 				 struct lth_diag *diag)
@@ -300,7 +344,7 @@ enum lth_code lth_manifest_alloc(const struct lth_manifest *input, struct lth_ar
 	builder.storage_of = lth_arena_alloc(arena, bytes);
 	builder.tensor_of = lth_arena_alloc(arena, bytes);
 	builder.output_of = lth_arena_alloc(arena, bytes);
-	if (!builder.program || !builder.storage_of || !builder.tensor_of || !builder.output_of)
+	if (!builder.program || !builder.storage_of || !builder.tensor_of || !builder.output_of || !make_room(&builder))
 		goto exhausted;
 	memset(builder.storage_of, 0xff, bytes);
 	memset(builder.tensor_of, 0xff, bytes);

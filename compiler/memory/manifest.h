@@ -13,7 +13,9 @@ struct lth_builder {
 	struct lth_diag *diag;
 	uint32_t *symbol_map;  /* the graph's symbols to the program's */
 	struct lth_dim_emitter emitter;
-	struct lth_id_table kernels, pieces; /* by name; by place in the compile's memory */
+	struct lth_id_table pieces; /* of constants, by place in the compile's memory */
+	uint32_t *kernel_of;   /* by number of the step: the program's, or LTH_NONE */
+	uint32_t *operands, *ints; /* scratch for one call */
 	uint32_t *storage_of;  /* by value: storage of a base, or LTH_NONE */
 	uint32_t *tensor_of;   /* by value */
 	uint32_t *output_of;   /* by base value: the main output that its storage is, or LTH_NONE */

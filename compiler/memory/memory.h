@@ -33,7 +33,8 @@ struct lth_step {
 	enum lth_step_kind kind;
 	lth_node_id node;                    /* the one that names it */
 	const struct lth_kernel_spec *spec;  /* KERNEL */
-	const char *kernel_name;             /* KERNEL: the identity */
+	const char *kernel_name;             /* KERNEL: the identity, */
+	uint32_t kernel;                     /* and its number among those of the compile */
 	const lth_value_id *outputs;
 	uint32_t num_outputs;
 };
@@ -46,6 +47,7 @@ struct lth_manifest {
 	struct lth_graph *graph;
 	const struct lth_access *accesses;
 	const struct lth_region_steps *regions; /* one a region of the graph */
+	uint32_t num_kernels;                   /* distinct ones */
 	int64_t alignment;                      /* of storages, bytes */
 	int64_t threads;                        /* that scratch is sized for */
 };

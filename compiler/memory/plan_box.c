@@ -8,6 +8,9 @@
 /* Plans beyond the first get a part of its effort: there are several, and the decoder's orders find most of them. */
 enum { MAX_ATTEMPTS = 24, LARGE_ATTEMPTS = 6, GREEDY_ATTEMPTS = 3, LARGE = 4096, EFFORT_PART = 8, LEAST_EFFORT = 500 };
 
+/* The greedy strategies are for who wants to wait less: arena over bound that they leave at that. */
+static const double GREEDY_ENOUGH = 1.01;
+
 struct chooser {
 	const struct lth_box *box;
 	const struct lth_plan_options *options;
@@ -78,12 +81,13 @@ static double ratio(const struct chooser *c, uint32_t row)
 	return c->bound[row] > 0 ? (double)c->least[row] / (double)c->bound[row] : 1;
 }
 
-/* The open row that stands highest over its bound, or UINT32_MAX when none does. */
+/* The open row that stands highest over its bound, or UINT32_MAX when none stands higher than what will do. */
 static uint32_t worst_row(const struct chooser *c)
 {
 	uint32_t worst = UINT32_MAX;
+	double enough = c->options->strategy == LTH_PLAN_EXACT ? 1 : GREEDY_ENOUGH;
 	for (uint32_t row = 0; row < c->box->num_rows; row++)
-		if (!c->closed[row] && ratio(c, row) > 1 && (worst == UINT32_MAX || ratio(c, row) > ratio(c, worst)))
+		if (!c->closed[row] && ratio(c, row) > enough && (worst == UINT32_MAX || ratio(c, row) > ratio(c, worst)))
 			worst = row;
 	return worst;
 }

@@ -12,7 +12,7 @@
 
 /* Sampled shapes, and sizes kept of all of them. The greedy strategies are for who wants to wait less: the samples
  * are most of what they take. */
-enum { MAX_SAMPLES = 96, GREEDY_SAMPLES = 32, MIN_SAMPLES = 8, MAX_SIZES = 1 << 17 };
+enum { MAX_SAMPLES = 96, GREEDY_SAMPLES = 16, MIN_SAMPLES = 8, MAX_SIZES = 1 << 17 };
 
 struct planner {
 	struct lth_program *program;
@@ -92,43 +92,70 @@ static struct lth_plan_options plan_options(const struct planner *p)
 					 .time_limit_ms = p->options->time_limit_ms};
 }
 
-/* Appends an orientation; with `offsets` (by buffer), one of fixed places and no edges. */
-static enum lth_code append(struct planner *p, const struct lth_orient *orient, const int64_t *offsets)
+static enum lth_code append(struct planner *p, const struct lth_orientation *orientation)
 {
-	uint32_t *storages = calloc(orient->count + 1, sizeof(*storages));
-	uint32_t *no_edges = calloc(orient->count + 1, sizeof(*no_edges));
-	int64_t *base = calloc(orient->count + 1, sizeof(*base));
-	enum lth_code code = storages && no_edges && base ? LTH_OK : no_memory(p->diag);
-	for (uint32_t i = 0; i < orient->count && code == LTH_OK; i++) {
-		storages[i] = p->ids[orient->buffers[i]];
-		base[i] = offsets ? offsets[orient->buffers[i]] : 0;
+	return lth_program_orientation(p->program, orientation) == LTH_NONE ? no_memory(p->diag) : LTH_OK;
+}
+
+struct fixed_place {
+	int64_t offset;
+	uint32_t storage;
+};
+
+static int by_offset(const void *a, const void *b)
+{
+	const struct fixed_place *x = a, *y = b;
+	if (x->offset != y->offset)
+		return x->offset < y->offset ? -1 : 1;
+	return (x->storage > y->storage) - (x->storage < y->storage);
+}
+
+static enum lth_code append_fixed(struct planner *p, const int64_t *offsets)
+{
+	struct lth_arena *arena = p->program->arena;
+	struct fixed_place *places = lth_arena_array(arena, p->count + 1, sizeof(*places));
+	uint32_t *storages = lth_arena_array(arena, p->count + 1, sizeof(*storages));
+	uint32_t *no_edges = lth_arena_array(arena, p->count + 1, sizeof(*no_edges));
+	int64_t *base = lth_arena_array(arena, p->count + 1, sizeof(*base));
+	if (!places || !storages || !no_edges || !base)
+		return no_memory(p->diag);
+	for (uint32_t i = 0; i < p->count; i++)
+		places[i] = (struct fixed_place){offsets[i], p->ids[i]};
+	qsort(places, p->count, sizeof(*places), by_offset);
+	for (uint32_t i = 0; i < p->count; i++) {
+		storages[i] = places[i].storage;
+		base[i] = places[i].offset;
 	}
-	struct lth_orientation made = {.num_storages = orient->count,
-				       .num_edges = offsets ? 0 : orient->num_edges,
-				       .storages = storages,
-				       .base = base,
-				       .edges = offsets ? no_edges : orient->edges,
-				       .below = orient->below};
-	if (code == LTH_OK && lth_program_orientation(p->program, &made) == LTH_NONE)
-		code = no_memory(p->diag);
-	free(storages);
-	free(no_edges);
-	free(base);
-	return code;
+	return append(p, &(struct lth_orientation){
+				 .num_storages = p->count, .storages = storages, .base = base, .edges = no_edges});
+}
+
+static enum lth_code append_orient(struct planner *p, const struct lth_orient *orient)
+{
+	struct lth_arena *arena = p->program->arena;
+	uint32_t *storages = lth_arena_array(arena, orient->count + 1, sizeof(*storages));
+	int64_t *base = lth_arena_array(arena, orient->count + 1, sizeof(*base));
+	if (!storages || !base)
+		return no_memory(p->diag);
+	for (uint32_t i = 0; i < orient->count; i++)
+		storages[i] = p->ids[orient->buffers[i]];
+	return append(p, &(struct lth_orientation){.num_storages = orient->count,
+						   .num_edges = orient->num_edges,
+						   .storages = storages,
+						   .base = base,
+						   .edges = orient->edges,
+						   .below = orient->below});
 }
 
 static enum lth_code plan_fixed(struct planner *p, struct lth_memory_report *report)
 {
 	struct lth_plan_options options = plan_options(p);
 	struct lth_plan_result result = {0};
-	struct lth_orient orient = {0};
 	for (uint32_t i = 0; i < p->count; i++)
 		p->buffers[i].size = p->sizes[i];
 	enum lth_code code = lth_plan(p->buffers, p->count, &options, &result, p->diag);
 	if (code == LTH_OK)
-		code = lth_orient_build(p->buffers, result.offsets, p->count, &orient, p->diag);
-	if (code == LTH_OK)
-		code = append(p, &orient, result.offsets);
+		code = append_fixed(p, result.offsets);
 	if (code == LTH_OK) {
 		report->nodes = result.nodes;
 		report->cut_short = result.cut_short;
@@ -137,7 +164,6 @@ static enum lth_code plan_fixed(struct planner *p, struct lth_memory_report *rep
 		report->mean_ratio = report->worst_ratio =
 			result.live_bound_bytes ? (double)result.height / (double)result.live_bound_bytes : 1;
 	}
-	lth_orient_free(&orient);
 	lth_plan_result_free(&result);
 	return code;
 }
@@ -151,7 +177,7 @@ static enum lth_code plan_box(struct planner *p, struct lth_memory_report *repor
 	if (code != LTH_OK)
 		return code;
 	for (uint32_t k = 0; k < plan.set.count && code == LTH_OK; k++)
-		code = append(p, &plan.set.orients[k], NULL);
+		code = append_orient(p, &plan.set.orients[k]);
 	*report = (struct lth_memory_report){
 		.certificate = lth_arena_strdup(p->program->arena, plan.hint.certificate_text),
 		.nodes = plan.nodes,

@@ -9,7 +9,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { BLOCK_BYTES = 64 * 1024, ALIGN = 16 };
+/* Blocks double from the least size to the most: an arena for little takes little, and one for much has blocks that lie in
+ * large pages, which cost one fault instead of hundreds. */
+enum { LEAST_BLOCK = 4 * 1024, MOST_BLOCK = 4 << 20, ALIGN = 16 };
 
 struct block {
 	struct block *next;
@@ -19,14 +21,17 @@ struct block {
 struct lth_arena {
 	struct block *blocks;
 	size_t cap, taken, fail_after;
+	size_t block_bytes; /* of the next block */
 	bool exhausted;
 };
 
 struct lth_arena *lth_arena_create(size_t cap_bytes)
 {
 	struct lth_arena *arena = calloc(1, sizeof(*arena));
-	if (arena)
+	if (arena) {
 		arena->cap = cap_bytes;
+		arena->block_bytes = LEAST_BLOCK;
+	}
 	return arena;
 }
 
@@ -94,8 +99,8 @@ void *lth_arena_alloc(struct lth_arena *arena, size_t size)
 	size = round_up(size ? size : 1);
 	struct block *block = arena->blocks;
 	if (!block || size > block->size - block->used) {
-		bool big = size > BLOCK_BYTES / 4;
-		struct block *fresh = new_block(arena, big ? size : BLOCK_BYTES);
+		bool big = size > arena->block_bytes / 4 || (arena->cap && arena->block_bytes > (arena->cap - arena->taken) / 2);
+		struct block *fresh = new_block(arena, big ? size : arena->block_bytes);
 		if (!fresh) {
 			arena->exhausted = true;
 			return NULL;
@@ -107,6 +112,8 @@ void *lth_arena_alloc(struct lth_arena *arena, size_t size)
 			fresh->next = block;
 			arena->blocks = fresh;
 		}
+		if (!big && arena->block_bytes < MOST_BLOCK)
+			arena->block_bytes *= 2;
 		block = fresh;
 	}
 	void *memory = (char *)block + block->used;

@@ -68,11 +68,6 @@ struct lth_program *lth_program_create(struct lth_arena *arena)
 	return program;
 }
 
-static const char *copy_text(struct lth_arena *arena, const char *text)
-{
-	return text ? lth_arena_strdup(arena, text) : NULL;
-}
-
 static const uint32_t *copy_ids(struct lth_arena *arena, const uint32_t *ids, uint32_t count)
 {
 	return count ? lth_arena_memdup(arena, ids, count * sizeof(*ids)) : NULL;
@@ -270,6 +265,22 @@ static void *grow(struct lth_program *program, void *array, uint32_t count, uint
 	return lth_arena_grow(program->arena, array, capacity, count + 1, size);
 }
 
+bool lth_program_reserve(struct lth_program *program, uint32_t tensors, uint32_t instrs)
+{
+	struct lth_tensor *more_tensors = grow(program, program->tensors, tensors, &program->cap_tensors,
+					       sizeof(*more_tensors));
+	struct lth_storage *more_storages = grow(program, program->storages, tensors, &program->cap_storages,
+						 sizeof(*more_storages));
+	struct lth_instr *more_instrs = grow(program, program->instrs, instrs, &program->cap_instrs,
+					     sizeof(*more_instrs));
+	if (!more_tensors || !more_storages || !more_instrs)
+		return false;
+	program->tensors = more_tensors;
+	program->storages = more_storages;
+	program->instrs = more_instrs;
+	return true;
+}
+
 uint32_t lth_program_symbol(struct lth_program *program, const struct lth_symbol *symbol)
 {
 	struct lth_symbol *grown = grow(program, program->symbols, program->num_symbols, &program->cap_symbols,
@@ -277,9 +288,7 @@ uint32_t lth_program_symbol(struct lth_program *program, const struct lth_symbol
 	if (!grown)
 		return LTH_NONE;
 	program->symbols = grown;
-	struct lth_symbol *slot = &grown[program->num_symbols];
-	*slot = *symbol;
-	slot->name = copy_text(program->arena, symbol->name);
+	grown[program->num_symbols] = *symbol;
 	return program->num_symbols++;
 }
 
@@ -290,9 +299,7 @@ uint32_t lth_program_storage(struct lth_program *program, const struct lth_stora
 	if (!grown)
 		return LTH_NONE;
 	program->storages = grown;
-	struct lth_storage *slot = &grown[program->num_storages];
-	*slot = *storage;
-	slot->name = copy_text(program->arena, storage->name);
+	grown[program->num_storages] = *storage;
 	return program->num_storages++;
 }
 
@@ -304,9 +311,7 @@ uint32_t lth_program_tensor(struct lth_program *program, const struct lth_tensor
 	if (!grown)
 		return LTH_NONE;
 	program->tensors = grown;
-	struct lth_tensor *slot = &grown[program->num_tensors];
-	*slot = *tensor;
-	slot->name = copy_text(program->arena, tensor->name);
+	grown[program->num_tensors] = *tensor;
 	return program->num_tensors++;
 }
 
@@ -317,10 +322,7 @@ uint32_t lth_program_kernel(struct lth_program *program, const struct lth_kernel
 	if (!grown)
 		return LTH_NONE;
 	program->kernels = grown;
-	struct lth_kernel *slot = &grown[program->num_kernels];
-	*slot = *kernel;
-	slot->name = copy_text(program->arena, kernel->name);
-	slot->description = copy_text(program->arena, kernel->description);
+	grown[program->num_kernels] = *kernel;
 	return program->num_kernels++;
 }
 
@@ -335,8 +337,6 @@ uint32_t lth_program_instr(struct lth_program *program, const struct lth_instr *
 	*slot = *instr;
 	slot->tensors = copy_ids(program->arena, instr->tensors, instr->num_tensors);
 	slot->ints = copy_ids(program->arena, instr->ints, instr->num_ints);
-	slot->text = copy_text(program->arena, instr->text);
-	slot->node = copy_text(program->arena, instr->node);
 	return program->num_instrs++;
 }
 
@@ -347,8 +347,7 @@ uint32_t lth_program_input(struct lth_program *program, const char *name, uint32
 	if (!grown)
 		return LTH_NONE;
 	program->inputs = grown;
-	grown[program->num_inputs] = (struct lth_port){
-		copy_text(program->arena, name), tensor, copy_text(program->arena, type)};
+	grown[program->num_inputs] = (struct lth_port){name, tensor, type};
 	return program->num_inputs++;
 }
 
@@ -359,8 +358,7 @@ uint32_t lth_program_output(struct lth_program *program, const char *name, uint3
 	if (!grown)
 		return LTH_NONE;
 	program->outputs = grown;
-	grown[program->num_outputs] = (struct lth_port){
-		copy_text(program->arena, name), tensor, copy_text(program->arena, type)};
+	grown[program->num_outputs] = (struct lth_port){name, tensor, type};
 	return program->num_outputs++;
 }
 

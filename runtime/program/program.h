@@ -177,7 +177,9 @@ struct lth_program {
 /* Building: each appends and returns the new id, LTH_NONE when the arena is exhausted (sticky; check once). Expressions
  * are interned: the same operator and operands give the same id; constants fold. */
 struct lth_program *lth_program_create(struct lth_arena *arena);
-/* Names and texts are copied into the program's arena by all of these. */
+/* Room for so many tensors, as many storages, and so many instructions. More may come. */
+bool lth_program_reserve(struct lth_program *program, uint32_t tensors, uint32_t instrs);
+/* Names and texts are borrowed by all of these: they live as long as the program's arena. */
 uint32_t lth_program_const(struct lth_program *program, int64_t value);
 uint32_t lth_program_expr(struct lth_program *program, enum lth_expr_op op, uint32_t a, uint32_t b, int64_t value);
 uint32_t lth_program_symbol(struct lth_program *program, const struct lth_symbol *symbol);

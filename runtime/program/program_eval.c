@@ -7,6 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
+static const unsigned char operand_counts[LTH_NUM_EXPRS] = {
+#define LTH_EXPR(name, text, operands, real, commutes) [LTH_EXPR_##name] = operands,
+#include "runtime/program/exprs.def"
+#undef LTH_EXPR
+};
+
 static double to_real(int64_t bits)
 {
 	double value;
@@ -151,7 +157,7 @@ enum lth_code lth_program_eval(const struct lth_program *program, const int64_t 
 {
 	for (uint32_t i = 0; i < program->num_exprs; i++) {
 		const struct lth_expr *e = &program->exprs[i];
-		unsigned operands = lth_expr_operands(e->op);
+		unsigned operands = operand_counts[e->op];
 		bool defined = true;
 		if (e->op == LTH_EXPR_SYMBOL) {
 			defined = !known || known[e->a];

@@ -122,8 +122,9 @@ START_TEST(equal_kernels_are_compiled_once)
 	}, elsewhere = kernels[0];
 	struct lth_codegen_result result, again;
 	struct lth_diag diag = {0};
+	uint32_t num_objects;
 	ck_assert_int_eq((int)lth_codegen_objects(&target, kernels, 4, 3, NULL, &result, &diag), LTH_OK);
-	ck_assert_int_eq((int)lth_codegen_identify(&other, &elsewhere, 1, &diag), LTH_OK);
+	ck_assert_int_eq((int)lth_codegen_identify(&other, &elsewhere, 1, &num_objects, &diag), LTH_OK);
 	ck_assert_uint_eq(result.num_objects, 2);
 	ck_assert_uint_eq(kernels[2].object, 0);
 	ck_assert_str_eq(kernels[0].name, kernels[2].name);
@@ -196,9 +197,10 @@ START_TEST(text_of_kernels)
 	struct lth_arena *arena = lth_arena_create(0);
 	struct lth_codegen_target target = resolve("x86-64-v3");
 	struct lth_codegen_kernel kernel = {.fn = add_number(arena, 1, "add one")};
+	uint32_t num_objects;
 	struct lth_diag diag = {0};
 	struct lth_buf text = {0};
-	ck_assert_int_eq((int)lth_codegen_identify(&target, &kernel, 1, &diag), LTH_OK);
+	ck_assert_int_eq((int)lth_codegen_identify(&target, &kernel, 1, &num_objects, &diag), LTH_OK);
 	ck_assert_int_eq((int)lth_codegen_text(&target, &kernel, 1, LTH_CODEGEN_LLVM, &text, &diag), LTH_OK);
 	ck_assert_ptr_nonnull(strstr(lth_buf_text(&text), "; add one"));
 	ck_assert_ptr_nonnull(strstr(lth_buf_text(&text), kernel.name));

@@ -458,8 +458,7 @@ static struct lth_program *random_program(void)
 {
 	struct lth_program *p = lth_program_create(arena);
 	for (uint32_t i = 0, n = 1 + random_below(4); i < n; i++) {
-		char name[32];
-		snprintf(name, sizeof(name), random_below(2) ? "s%u" : "in[%u]", i);
+		const char *name = lth_arena_printf(arena, random_below(2) ? "s%u" : "in[%u]", i);
 		struct lth_symbol s = {.name = name, .min = 1, .max = 1 + random_below(5), .multiple = 1, .hint = 1,
 				       .source = (enum lth_symbol_source)random_below(2), .bound = LTH_NONE};
 		lth_program_symbol(p, &s);

@@ -33,7 +33,7 @@ static bool open_slot(struct lth_plan_pool *pool, struct lth_plan_list *list, ui
 	}
 	list->slots = slots;
 	memmove(&slots[at + 1], &slots[at], (list->count - at) * sizeof(*slots));
-	slots[at] = (struct lth_plan_slot){.chunk = chunk};
+	slots[at] = (struct lth_plan_slot){.chunk = chunk, .min_lower = INT32_MAX};
 	list->count++;
 	return true;
 }
@@ -48,26 +48,41 @@ static void move_entries(struct lth_plan_chunk *to, uint32_t at, const struct lt
 	memmove(&to->item[at], &from->item[first], count * sizeof(to->item[0]));
 }
 
-/* Recomputes a slot's summary from its entries and the slot before. */
+/* Where a slot begins and reaches, and its gaps: from its entries and the slot before. */
+static void measure(struct lth_plan_list *list, uint32_t k)
+{
+	struct lth_plan_slot *slot = &list->slots[k];
+	const struct lth_plan_chunk *chunk = slot->chunk;
+	int64_t reach = k > 0 ? list->slots[k - 1].reach : 0, max_gap = 0;
+	for (uint32_t e = 0; e < slot->count; e++) {
+		int64_t gap = chunk->offset[e] - reach;
+		max_gap = gap > max_gap ? gap : max_gap;
+		reach = chunk->top[e] > reach ? chunk->top[e] : reach;
+	}
+	slot->first_offset = chunk->offset[0];
+	slot->max_gap = max_gap;
+	slot->reach = reach;
+}
+
+/* A slot's bounds hold one more entry. */
+static void widen(struct lth_plan_slot *slot, int64_t top, int32_t lower, int32_t upper)
+{
+	slot->max_top = top > slot->max_top ? top : slot->max_top;
+	slot->min_lower = lower < slot->min_lower ? lower : slot->min_lower;
+	slot->max_upper = upper > slot->max_upper ? upper : slot->max_upper;
+}
+
+/* Recomputes all of a slot's summary. */
 static void summarise(struct lth_plan_list *list, uint32_t k)
 {
 	struct lth_plan_slot *slot = &list->slots[k];
 	const struct lth_plan_chunk *chunk = slot->chunk;
-	slot->first_offset = chunk->offset[0];
 	slot->max_top = 0;
-	slot->max_gap = 0;
 	slot->min_lower = INT32_MAX;
 	slot->max_upper = 0;
-	int64_t reach = k > 0 ? list->slots[k - 1].reach : 0;
-	for (uint32_t e = 0; e < slot->count; e++) {
-		int64_t gap = chunk->offset[e] - reach;
-		slot->max_gap = gap > slot->max_gap ? gap : slot->max_gap;
-		slot->max_top = chunk->top[e] > slot->max_top ? chunk->top[e] : slot->max_top;
-		slot->min_lower = chunk->lower[e] < slot->min_lower ? chunk->lower[e] : slot->min_lower;
-		slot->max_upper = chunk->upper[e] > slot->max_upper ? chunk->upper[e] : slot->max_upper;
-		reach = chunk->top[e] > reach ? chunk->top[e] : reach;
-	}
-	slot->reach = reach;
+	for (uint32_t e = 0; e < slot->count; e++)
+		widen(slot, chunk->top[e], chunk->lower[e], chunk->upper[e]);
+	measure(list, k);
 }
 
 /* The last slot whose first offset is at most `offset`, or 0. */
@@ -123,13 +138,14 @@ void lth_plan_list_insert(struct lth_plan_pool *pool, struct lth_plan_list *list
 	chunk->item[entry] = index;
 	slot->count++;
 	list->filled += item->size;
-	summarise(list, at);
+	widen(slot, chunk->top[entry], item->lower, item->upper);
+	measure(list, at);
 	for (uint32_t k = at + 1; k < list->count; k++) {
 		int64_t reach = list->slots[k].reach;
 		if (k > at + 1 && reach >= offset + item->size)
 			break;
 		if (k == at + 1)
-			summarise(list, k);
+			measure(list, k);
 		else
 			list->slots[k].reach = offset + item->size;
 	}

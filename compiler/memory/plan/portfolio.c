@@ -73,6 +73,7 @@ static int64_t tie_key(const struct lth_plan_item *item, enum lth_plan_tie tie)
 	return item->size;
 }
 
+/* `peaks`: of all items, NULL where all are one band. */
 static struct ranked rank(const struct lth_plan_problem *problem, const struct lth_plan_order_spec *spec,
 			  const int64_t *peaks, uint32_t index)
 {
@@ -85,7 +86,7 @@ static struct ranked rank(const struct lth_plan_problem *problem, const struct l
 	}
 	if (spec->band_permille == 0)
 		ranked.band = peaks[index];
-	else if (spec->band_permille < 1000)
+	else if (peaks)
 		ranked.band = (int64_t)((double)peaks[index] * 1e3 / (bound * (double)spec->band_permille));
 	ranked.tie = tie_key(item, spec->tie);
 	return ranked;
@@ -98,8 +99,9 @@ int64_t lth_plan_greedy(const struct lth_plan_problem *problem, struct lth_plan_
 	size_t count = problem->count ? problem->count : 1;
 	struct ranked *ranked = malloc(count * sizeof(*ranked));
 	uint32_t *order = malloc(count * sizeof(*order));
-	int64_t *peaks = peak_loads(problem), height = INT64_MAX;
-	if (ranked && order && peaks) {
+	bool banded = spec->band_permille < 1000;
+	int64_t *peaks = banded ? peak_loads(problem) : NULL, height = INT64_MAX;
+	if (ranked && order && (peaks || !banded)) {
 		for (uint32_t i = 0; i < problem->count; i++)
 			ranked[i] = rank(problem, spec, peaks, i);
 		qsort(ranked, problem->count, sizeof(*ranked), compare_ranked);
