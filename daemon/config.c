@@ -1,6 +1,7 @@
 /* Settings of lathed. See config.h and config.def. */
 #include "daemon/config.h"
 #include "runtime/base/io.h"
+#include "runtime/base/machine.h"
 #include "runtime/base/place.h"
 
 #include <ctype.h>
@@ -306,15 +307,13 @@ static enum lth_code derive(struct lth_config *config, struct lth_diag *diag)
 	if (config->worker_nice > 19)
 		return lth_diag_fail(diag, LTH_INVALID_OPTION, "worker_nice", "0 to 19", NULL, "%llu",
 				     (unsigned long long)config->worker_nice);
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	uint64_t num_cpus = cpus > 0 ? (uint64_t)cpus : 1;
+	uint64_t num_cpus = lth_machine_cpus("");
 	if (!config->workers)
 		config->workers = num_cpus;
 	if (!config->worker_threads)
 		config->worker_threads = num_cpus > config->workers ? num_cpus / config->workers : 1;
 	if (!config->memory_budget_bytes)
-		config->memory_budget_bytes =
-			(uint64_t)sysconf(_SC_PHYS_PAGES) / 5 * 4 * (uint64_t)sysconf(_SC_PAGESIZE);
+		config->memory_budget_bytes = lth_machine_memory_bytes("") / 5 * 4;
 	code = split_listen(config, diag);
 	code = code == LTH_OK ? find_state_dir(config, diag) : code;
 	return code == LTH_OK ? find_worker(config, diag) : code;

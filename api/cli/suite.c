@@ -1,6 +1,7 @@
 /* lathe suite: finds cases, runs several at once in processes that share a counter, and reports. */
 #include "api/cli/suite.h"
 #include "runtime/base/io.h"
+#include "runtime/base/machine.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -242,8 +243,7 @@ static void collect(const struct lth_cli_suite *suite, int fd, struct lth_cli_ve
 
 static enum lth_code run_all(struct lth_cli_suite *suite)
 {
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	size_t processes = (size_t)lth_cli_count(suite->cli, LTH_CLI_JOBS, cpus > 0 ? cpus : 1);
+	size_t processes = (size_t)lth_cli_count(suite->cli, LTH_CLI_JOBS, (int64_t)lth_machine_cpus(""));
 	struct lth_cli_verdict *verdicts = calloc(suite->num_cases + 1, sizeof(*verdicts));
 	bool *known = calloc(suite->num_cases + 1, sizeof(*known));
 	pid_t pids[MOST_PROCESSES];

@@ -9,6 +9,7 @@ noinst_LIBRARIES += %D%/libbase.a %D%/libsha256.a
 	%D%/id_table.c %D%/id_table.h \
 	%D%/io.c %D%/io.h \
 	%D%/log.c %D%/log.h \
+	%D%/machine.c %D%/machine.h \
 	%D%/place.c %D%/place.h \
 	%D%/status.c %D%/status.def %D%/status.h \
 	%D%/team.c %D%/team.h \

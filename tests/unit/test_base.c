@@ -6,11 +6,14 @@
 #include "runtime/base/hash.h"
 #include "runtime/base/id_table.h"
 #include "runtime/base/io.h"
+#include "runtime/base/machine.h"
 #include "runtime/base/sha256.h"
 
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 START_TEST(codes_have_distinct_slugs)
@@ -163,6 +166,43 @@ START_TEST(files_round_trip)
 }
 END_TEST
 
+static void write_below(const char *root, const char *path, const char *text)
+{
+	struct lth_diag diag = {0};
+	char full[512];
+	snprintf(full, sizeof(full), "%s%s", root, path);
+	for (char *slash = full + strlen(root) + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
+		*slash = 0;
+		mkdir(full, 0700);
+		*slash = '/';
+	}
+	ck_assert_int_eq((int)lth_write_file(full, text, strlen(text), false, &diag), LTH_OK);
+}
+
+START_TEST(machine_is_what_control_groups_leave)
+{
+	char root[] = "/tmp/lathe-machine-XXXXXX", command[64];
+	ck_assert_ptr_nonnull(mkdtemp(root));
+	uint64_t cpus = lth_machine_cpus(root), memory = lth_machine_memory_bytes(root);
+	ck_assert_uint_ge(cpus, 1);
+	ck_assert_uint_gt(memory, 64 << 20);
+	write_below(root, "/proc/self/cgroup", "12:memory:/elsewhere\n0::/system/lathed\n");
+	write_below(root, "/sys/fs/cgroup/system/lathed/memory.max", "max\n");
+	write_below(root, "/sys/fs/cgroup/system/lathed/cpu.max", "max 100000\n");
+	ck_assert_uint_eq(lth_machine_memory_bytes(root), memory);
+	ck_assert_uint_eq(lth_machine_cpus(root), cpus);
+	write_below(root, "/sys/fs/cgroup/system/memory.max", "33554432\n");
+	write_below(root, "/sys/fs/cgroup/system/lathed/cpu.max", "50000 100000\n");
+	ck_assert_uint_eq(lth_machine_memory_bytes(root), 33554432); /* of the group above */
+	ck_assert_uint_eq(lth_machine_cpus(root), 1);
+	write_below(root, "/proc/self/cgroup", "0::/\n");
+	write_below(root, "/sys/fs/cgroup/memory.max", "16777216");
+	ck_assert_uint_eq(lth_machine_memory_bytes(root), 16777216); /* in a container, the root is its own group */
+	snprintf(command, sizeof(command), "rm -r %s", root);
+	ck_assert_int_eq(system(command), 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("base");
@@ -179,6 +219,7 @@ int main(void)
 	tcase_add_test(tests, id_table_keeps_all_through_growth);
 	tcase_add_test(tests, sha256_of_abc);
 	tcase_add_test(tests, files_round_trip);
+	tcase_add_test(tests, machine_is_what_control_groups_leave);
 	SRunner *runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
 	int failed = srunner_ntests_failed(runner);
