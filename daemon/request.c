@@ -115,6 +115,7 @@ static enum lth_code check_role(struct lth_request *request, struct lth_diag *di
 	static const char *const names[] = {"open", "read", "submit", "admin"};
 	const struct lth_server *server = request->server;
 	enum lth_role wanted = request->route->role, has = LTH_ROLE_OPEN;
+	request->role = LTH_ROLE_ADMIN;
 	if (!server->tokens.count && !server->config.tls_client_ca[0])
 		return LTH_OK;
 	const struct lth_token *token = lth_tokens_find(&server->tokens, lth_request_header(request, "Authorization"));
@@ -124,6 +125,7 @@ static enum lth_code check_role(struct lth_request *request, struct lth_diag *di
 	} else if (lth_tls_client(request, request->client, sizeof(request->client))) {
 		has = LTH_ROLE_SUBMIT;
 	}
+	request->role = has;
 	if (has >= wanted)
 		return LTH_OK;
 	if (has == LTH_ROLE_OPEN)

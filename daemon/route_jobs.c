@@ -127,8 +127,15 @@ void lth_route_job(struct lth_request *request)
 void lth_route_job_cancel(struct lth_request *request)
 {
 	struct lth_job *job = find(request);
+	struct lth_diag diag = {0};
 	if (!job)
 		return;
+	if (request->role < LTH_ROLE_ADMIN && strcmp(request->client, job->spec.client) != 0) {
+		lth_diag_fail(&diag, LTH_FORBIDDEN, "Authorization", "its client, or the role admin", NULL,
+			      "a job of '%s'", job->spec.client);
+		lth_reply_problem(request, &diag, NULL);
+		return;
+	}
 	lth_jobs_cancel(request->server->jobs, job, "a client asked for it");
 	lth_reply_json(request, 200, lth_job_json(job));
 }

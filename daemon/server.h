@@ -80,6 +80,7 @@ struct lth_request {
 	enum lth_body body;
 	bool body_is_json;
 	char client[64];        /* the name that its credentials gave it; else empty */
+	enum lth_role role; /* what those credentials allow; everything where none are asked for */
 	struct lth_spool spool; /* a raw body */
 	struct lth_buf text;    /* a JSON body */
 	struct lth_diag diag;   /* the first thing that went wrong with the body */
