@@ -13,9 +13,10 @@ noinst_LIBRARIES += %D%/libworker.a
 libexec_PROGRAMS += compiler/lathe-worker
 compiler_lathe_worker_SOURCES = compiler/worker_main.c
 compiler_lathe_worker_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-compiler_lathe_worker_LDADD = %D%/libworker.a compiler/driver/libdriver.a compiler/import/libimport.a \
+lathe_compile_libs = compiler/driver/libdriver.a compiler/import/libimport.a \
 	compiler/passes/libpasses.a compiler/ops/libops.a compiler/codegen/libcodegen.a compiler/emit/libemit.a \
 	compiler/memory/libmemory.a compiler/memory/plan/libplanjson.a compiler/memory/plan/libplan.a \
 	compiler/lower/liblower.a compiler/options/liboptions.a compiler/ir/libir.a runtime/exec/librt.a runtime/media/liblocate.a \
 	runtime/program/libprogram.a runtime/base/libsha256.a runtime/base/libbase.a \
-	$(LLVM_LIBS) $(PROTOBUF_C_LIBS) $(JANSSON_LIBS) $(CRYPTO_LIBS) $(SECCOMP_LIBS) -lm -lpthread
+	$(LLVM_LIBS) $(PROTOBUF_C_LIBS) $(JANSSON_LIBS) $(CRYPTO_LIBS) -lm -lpthread
+compiler_lathe_worker_LDADD = %D%/libworker.a $(lathe_compile_libs) $(SECCOMP_LIBS)
