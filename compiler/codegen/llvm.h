@@ -20,6 +20,7 @@ struct emitter {
 	LLVMValueRef *values;     /* by loop IR value */
 	LLVMValueRef error;       /* i32 on the stack, when the function can fail */
 	LLVMValueRef sign;        /* i32 on the stack for lgamma_r, when used */
+	lth_lv *entries;          /* of the call, by id: the values that load them */
 	struct emit_block *blocks;
 	uint32_t num_blocks, cap_blocks;
 };

@@ -154,24 +154,34 @@ static LLVMValueRef constant(const struct emitter *e, const struct lth_loop_inst
 	return LLVMConstInt(type, (uint64_t)x->i, false);
 }
 
+/* Loads of the entries of word `slot` of the call that the function uses, in their order, not in that of their uses. */
+static void emit_call_entries(struct emitter *e, enum lth_loop_op op, unsigned slot, uint32_t count, LLVMTypeRef type)
+{
+	LLVMValueRef array = NULL;
+	for (uint32_t id = 0; id < count; id++)
+		e->entries[id] = LTH_LV_NONE;
+	for (lth_lv v = 0; v < e->fn->num_instrs; v++)
+		if (lth_loop_get(e->fn, v)->op == op)
+			e->entries[lth_loop_get(e->fn, v)->id] = v;
+	for (uint32_t id = 0; id < count; id++) {
+		if (e->entries[id] == LTH_LV_NONE)
+			continue;
+		array = array ? array : call_field(e, slot, lth_llvm_scalar_type(e, LTH_POINTER_TYPE));
+		e->values[e->entries[id]] = call_entry(e, array, id, type);
+	}
+}
+
 /* Constants and parameters, at the function's start whatever their place in the list. */
 static void emit_entry_values(struct emitter *e)
 {
 	LLVMTypeRef pointer = lth_llvm_scalar_type(e, LTH_POINTER_TYPE), i64 = LLVMInt64TypeInContext(e->context);
-	LLVMValueRef pointers = NULL, ints = NULL;
+	emit_call_entries(e, LTH_LOOP_POINTER, 0, e->fn->num_pointers, pointer);
+	emit_call_entries(e, LTH_LOOP_INT, 1, e->fn->num_ints, i64);
 	for (lth_lv v = 0; v < e->fn->num_instrs; v++) {
 		const struct lth_loop_instr *x = lth_loop_get(e->fn, v);
 		switch (x->op) {
 		case LTH_LOOP_CONST:
 			e->values[v] = constant(e, x);
-			break;
-		case LTH_LOOP_INT:
-			ints = ints ? ints : call_field(e, 1, pointer);
-			e->values[v] = call_entry(e, ints, x->id, i64);
-			break;
-		case LTH_LOOP_POINTER:
-			pointers = pointers ? pointers : call_field(e, 0, pointer);
-			e->values[v] = call_entry(e, pointers, x->id, pointer);
 			break;
 		case LTH_LOOP_SCRATCH:
 			e->values[v] = call_field(e, 2, pointer);
@@ -462,11 +472,14 @@ LLVMModuleRef lth_llvm_emit(const struct lth_loop_fn *fn, const struct lth_codeg
 			    LLVMTargetMachineRef machine, const char *symbol)
 {
 	struct emitter e = {.fn = fn, .target = target, .context = context};
+	uint32_t most_entries = fn->num_pointers > fn->num_ints ? fn->num_pointers : fn->num_ints;
 	e.values = calloc(fn->num_instrs + 1, sizeof(*e.values));
 	e.blocks = calloc(fn->num_instrs + 1, sizeof(*e.blocks));
-	if (!e.values || !e.blocks) {
+	e.entries = calloc(most_entries + 1, sizeof(*e.entries));
+	if (!e.values || !e.blocks || !e.entries) {
 		free(e.values);
 		free(e.blocks);
+		free(e.entries);
 		return NULL;
 	}
 	e.module = LLVMModuleCreateWithNameInContext("lathe", context);
@@ -485,5 +498,6 @@ LLVMModuleRef lth_llvm_emit(const struct lth_loop_fn *fn, const struct lth_codeg
 	LLVMDisposeBuilder(e.builder);
 	free(e.values);
 	free(e.blocks);
+	free(e.entries);
 	return e.module;
 }

@@ -169,16 +169,17 @@ static LLVMValueRef byte_pairs(const struct emitter *e, LLVMValueRef bytes, unsi
 static LLVMValueRef multiply_add_pairs(const struct emitter *e, LLVMValueRef a, LLVMValueRef b, unsigned lanes)
 {
 	LLVMTypeRef i32 = LLVMInt32TypeInContext(e->context), wide = LLVMVectorType(i32, lanes * 2);
-	LLVMValueRef product = LLVMBuildMul(e->builder, LLVMBuildSExt(e->builder, a, wide, ""),
-					    LLVMBuildSExt(e->builder, b, wide, ""), "");
+	a = LLVMBuildSExt(e->builder, a, wide, "");
+	b = LLVMBuildSExt(e->builder, b, wide, "");
+	LLVMValueRef product = LLVMBuildMul(e->builder, a, b, "");
 	LLVMValueRef even[LTH_MAX_LANES], odd[LTH_MAX_LANES], poison = LLVMGetPoison(wide);
 	for (unsigned k = 0; k < lanes; k++) {
 		even[k] = LLVMConstInt(i32, 2 * k, false);
 		odd[k] = LLVMConstInt(i32, 2 * k + 1, false);
 	}
-	return LLVMBuildAdd(e->builder,
-			    LLVMBuildShuffleVector(e->builder, product, poison, LLVMConstVector(even, lanes), ""),
-			    LLVMBuildShuffleVector(e->builder, product, poison, LLVMConstVector(odd, lanes), ""), "");
+	LLVMValueRef first = LLVMBuildShuffleVector(e->builder, product, poison, LLVMConstVector(even, lanes), "");
+	LLVMValueRef second = LLVMBuildShuffleVector(e->builder, product, poison, LLVMConstVector(odd, lanes), "");
+	return LLVMBuildAdd(e->builder, first, second, "");
 }
 
 /* One scalar sum: four products. */
@@ -201,17 +202,21 @@ static LLVMValueRef dot(const struct emitter *e, LLVMValueRef sum, LLVMValueRef 
 	const char *instruction = dot_instruction(e, lanes);
 	if (instruction) {
 		LLVMTypeRef type = LLVMTypeOf(sum);
-		LLVMValueRef arguments[3] = {sum, LLVMBuildBitCast(e->builder, a, type, ""),
-					     LLVMBuildBitCast(e->builder, b, type, "")};
+		a = LLVMBuildBitCast(e->builder, a, type, "");
+		b = LLVMBuildBitCast(e->builder, b, type, "");
+		LLVMValueRef arguments[3] = {sum, a, b};
 		return lth_llvm_intrinsic(e, instruction, NULL, 0, arguments, 3);
 	}
 	if (e->target->vnni && lanes % 8 == 0) { /* wider than a register: halves */
 		unsigned half = lanes / 2;
-		LLVMValueRef low = dot(e, lth_llvm_slice(e, sum, 0, half), lth_llvm_slice(e, a, 0, half * 4),
-				       lth_llvm_slice(e, b, 0, half * 4), half);
-		LLVMValueRef high = dot(e, lth_llvm_slice(e, sum, half, half), lth_llvm_slice(e, a, half * 4, half * 4),
-					lth_llvm_slice(e, b, half * 4, half * 4), half);
-		return lth_llvm_concat(e, low, high, lanes);
+		LLVMValueRef halves[2];
+		for (unsigned k = 0; k < 2; k++) {
+			LLVMValueRef half_sum = lth_llvm_slice(e, sum, k * half, half);
+			LLVMValueRef half_a = lth_llvm_slice(e, a, k * half * 4, half * 4);
+			LLVMValueRef half_b = lth_llvm_slice(e, b, k * half * 4, half * 4);
+			halves[k] = dot(e, half_sum, half_a, half_b, half);
+		}
+		return lth_llvm_concat(e, halves[0], halves[1], lanes);
 	}
 	for (unsigned odd = 0; odd < 2; odd++) {
 		LLVMValueRef x = byte_pairs(e, a, lanes, odd, false), y = byte_pairs(e, b, lanes, odd, true);

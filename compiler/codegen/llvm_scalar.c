@@ -207,8 +207,8 @@ static LLVMValueRef float_mod(const struct emitter *e, LLVMValueRef a, LLVMValue
 {
 	LLVMValueRef rest = LLVMBuildFRem(e->builder, a, b, ""), nothing = zero(rest);
 	LLVMValueRef is_zero = fcmp(e, LLVMRealOEQ, rest, nothing);
-	LLVMValueRef opposite = LLVMBuildXor(e->builder, fcmp(e, LLVMRealOLT, rest, nothing),
-					     fcmp(e, LLVMRealOLT, b, nothing), "");
+	LLVMValueRef rest_negative = fcmp(e, LLVMRealOLT, rest, nothing), negative = fcmp(e, LLVMRealOLT, b, nothing);
+	LLVMValueRef opposite = LLVMBuildXor(e->builder, rest_negative, negative, "");
 	LLVMValueRef adjusted = choose(e, opposite, LLVMBuildFAdd(e->builder, rest, b, ""), rest);
 	return choose(e, is_zero, lth_llvm_intrinsic2(e, "llvm.copysign", rest, b), adjusted);
 }
@@ -278,9 +278,13 @@ static LLVMValueRef scale(const struct emitter *e, enum lth_dtype dtype, LLVMVal
 		if (lanes * bytes <= 64)
 			return scalef(e, dtype, a, b, lanes);
 		unsigned half = lanes / 2;
-		LLVMValueRef low = scale(e, dtype, lth_llvm_slice(e, a, 0, half), lth_llvm_slice(e, b, 0, half), half);
-		LLVMValueRef high = scale(e, dtype, lth_llvm_slice(e, a, half, half), lth_llvm_slice(e, b, half, half), half);
-		return lth_llvm_concat(e, low, high, lanes);
+		LLVMValueRef halves[2];
+		for (unsigned k = 0; k < 2; k++) {
+			LLVMValueRef half_a = lth_llvm_slice(e, a, k * half, half);
+			LLVMValueRef half_b = lth_llvm_slice(e, b, k * half, half);
+			halves[k] = scale(e, dtype, half_a, half_b, half);
+		}
+		return lth_llvm_concat(e, halves[0], halves[1], lanes);
 	}
 	int mantissa = dtype == LTH_DTYPE_F32 ? 23 : 52, bias = dtype == LTH_DTYPE_F32 ? 127 : 1023;
 	LLVMTypeRef i32 = lth_llvm_type(e, LTH_DTYPE_I32, lanes), real = LLVMTypeOf(a);

@@ -130,9 +130,10 @@ enum lth_code lth_up_crop(struct lth_importer *importer, struct lth_draft *draft
 	for (int i = 0; i < 2 && sized; i++)
 		if (__builtin_add_overflow(starts[i], scale->ints[i], &ends[i]))
 			return lth_up_fail(importer, draft, "a size within 64 bits", "a larger one");
-	const lth_value_id inputs[4] = {lth_up_input(draft, 0), lth_up_ints(importer, draft, "starts", starts, 2),
-					lth_up_ints(importer, draft, "ends", ends, 2),
-					lth_up_ints(importer, draft, "axes", axes, 2)};
+	lth_value_id first = lth_up_ints(importer, draft, "starts", starts, 2);
+	lth_value_id last = lth_up_ints(importer, draft, "ends", ends, 2);
+	lth_value_id along = lth_up_ints(importer, draft, "axes", axes, 2);
+	const lth_value_id inputs[4] = {lth_up_input(draft, 0), first, last, along};
 	return lth_up_finish(importer, draft, "Slice", inputs, 4, NULL, 0);
 }
 

@@ -72,6 +72,8 @@ lth_dim lth_dim_product(struct lth_dims *dims, const lth_dim *list, uint32_t cou
 bool lth_dim_is_const(const struct lth_dims *dims, lth_dim a, int64_t *out_value); /* out may be NULL */
 /* Interval over the box; INT64_MIN / INT64_MAX where unbounded. */
 void lth_dim_range(const struct lth_dims *dims, lth_dim a, int64_t *out_min, int64_t *out_max);
+/* Structural order, <0, 0, >0: what lists are sorted by, since ids depend on which was made first. dim_order.c */
+int lth_dim_compare(const struct lth_dims *dims, lth_dim a, lth_dim b);
 enum lth_truth lth_dim_equal(struct lth_dims *dims, lth_dim a, lth_dim b);
 enum lth_truth lth_dim_le(struct lth_dims *dims, lth_dim a, lth_dim b); /* a <= b at every point of the box */
 enum lth_truth lth_dim_divides(struct lth_dims *dims, lth_dim divisor, lth_dim a);

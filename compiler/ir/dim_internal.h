@@ -115,7 +115,6 @@ lth_dim lth_dim_from_atom(struct lth_dims *dims, const struct lth_dim_atom *atom
 /* dim_order.c: structural order, <0, 0, >0; the greater product stands first in a sum */
 int lth_dim_compare_products(const struct lth_dims *dims, uint32_t a, uint32_t b);
 int lth_dim_compare_atoms(const struct lth_dims *dims, uint32_t a, uint32_t b);
-int lth_dim_compare(const struct lth_dims *dims, lth_dim a, lth_dim b);
 /* dim_range.c */
 void lth_dim_sum_bounds(struct lth_dims *dims, const struct lth_dim_sum *sum, int64_t *out_min, int64_t *out_max);
 void lth_dim_atom_bounds(const struct lth_dims *dims, struct lth_dim_atom *atom);

@@ -105,9 +105,10 @@ static lth_lv emit_window(struct lth_emitter *emitter, const struct lth_sx_node 
 {
 	struct lth_loop_fn *fn = emitter->fn;
 	lth_lv place = lth_loop_op2(fn, LTH_SCALAR_SUB, emit(emitter, node->operands[0], 1), first), near, far, result;
-	lth_lv inside = lth_loop_op2(fn, LTH_SCALAR_LE, lth_loop_bitcast(fn, place, LTH_DTYPE_U64),
-				     lth_loop_bitcast(fn, reach, LTH_DTYPE_U64));
-	lth_lv short_reach = lth_loop_op2(fn, LTH_SCALAR_LT, lth_loop_bitcast(fn, reach, LTH_DTYPE_U64),
+	lth_lv place_bits = lth_loop_bitcast(fn, place, LTH_DTYPE_U64);
+	lth_lv reach_bits = lth_loop_bitcast(fn, reach, LTH_DTYPE_U64);
+	lth_lv inside = lth_loop_op2(fn, LTH_SCALAR_LE, place_bits, reach_bits);
+	lth_lv short_reach = lth_loop_op2(fn, LTH_SCALAR_LT, reach_bits,
 					  lth_loop_const_i(fn, LTH_DTYPE_U64, emitter->lanes));
 	lth_loop_if(fn, lth_loop_op2(fn, LTH_SCALAR_AND, short_reach, lth_loop_reduce(fn, LTH_SCALAR_AND, inside)));
 	lth_lv mask = lth_loop_mask(fn, lth_loop_op2(fn, LTH_SCALAR_ADD, reach, lth_loop_i64(fn, 1)), emitter->lanes);
@@ -279,7 +280,8 @@ static bool emit_bound(struct lth_emitter *emitter, const struct lth_sx_node *no
 	    !(lth_sx_get(pool, index)->axes & vector_bit(emitter)) ||
 	    !lth_sx_stride(pool, index, emitter->vector_axis, &stride) || !lth_sx_is_int(pool, stride, &step) || step != 1)
 		return false;
-	lth_lv count = lth_loop_op2(fn, LTH_SCALAR_SUB, emit(emitter, bound, 0), emit(emitter, index, 0));
+	lth_lv limit = emit(emitter, bound, 0), place = emit(emitter, index, 0);
+	lth_lv count = lth_loop_op2(fn, LTH_SCALAR_SUB, limit, place);
 	if ((node->op == LTH_SCALAR_LE) != right)
 		count = lth_loop_op2(fn, LTH_SCALAR_ADD, count, lth_loop_i64(fn, 1));
 	*out = lth_loop_mask(fn, count, emitter->lanes);

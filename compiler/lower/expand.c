@@ -54,7 +54,8 @@ static lth_lv widen(struct lth_loop_fn *fn, enum lth_dtype narrow, lth_lv code)
 		return lth_loop_bitcast(fn, shift_left(fn, code, 16), LTH_DTYPE_F32);
 	lth_lv nan = u32(fn, 0x7fc00000);
 	if (narrow == LTH_DTYPE_F8E8M0) { /* code 0 is 2^-127, a denormal */
-		lth_lv value = pick(fn, equal(fn, code, u32(fn, 0)), u32(fn, 1u << 22), shift_left(fn, code, 23));
+		lth_lv smallest = equal(fn, code, u32(fn, 0)), power = shift_left(fn, code, 23);
+		lth_lv value = pick(fn, smallest, u32(fn, 1u << 22), power);
 		return lth_loop_bitcast(fn, pick(fn, equal(fn, code, u32(fn, 255)), nan, value), LTH_DTYPE_F32);
 	}
 	lth_lv magnitude_bits = both(fn, code, u32(fn, (1u << bits) - 1));
@@ -63,7 +64,8 @@ static lth_lv widen(struct lth_loop_fn *fn, enum lth_dtype narrow, lth_lv code)
 	lth_lv steps = lth_loop_cast(fn, lth_loop_cast(fn, magnitude_bits, LTH_DTYPE_I32), LTH_DTYPE_F32);
 	lth_lv low = mul(fn, steps, f32(fn, __builtin_ldexp(1.0, 1 - f->bias - m)));
 	lth_lv high = add(fn, shift_left(fn, magnitude_bits, 23 - m), u32(fn, (uint32_t)(127 - f->bias) << 23));
-	lth_lv value = pick(fn, less(fn, magnitude_bits, u32(fn, 1u << m)), lth_loop_bitcast(fn, low, LTH_DTYPE_U32), high);
+	lth_lv denormal = less(fn, magnitude_bits, u32(fn, 1u << m));
+	lth_lv value = pick(fn, denormal, lth_loop_bitcast(fn, low, LTH_DTYPE_U32), high);
 	if (f->has_infinity) {
 		lth_lv top = u32(fn, ((1u << f->exponent_bits) - 1) << m);
 		lth_lv special = either(fn, shift_left(fn, magnitude_bits, 23 - m), u32(fn, 0x7f800000));
@@ -114,7 +116,8 @@ static lth_lv round_to_code(struct lth_loop_fn *fn, enum lth_dtype narrow, lth_l
 		return narrow_bf16(fn, all);
 	lth_lv plain = both(fn, all, u32(fn, 0x7fffffff)), is_nan = less(fn, u32(fn, 0x7f800000), plain);
 	if (narrow == LTH_DTYPE_F8E8M0) {
-		lth_lv up = add(fn, shift_right(fn, plain, 23), both(fn, shift_right(fn, plain, 22), u32(fn, 1)));
+		lth_lv exponent = shift_right(fn, plain, 23), half = both(fn, shift_right(fn, plain, 22), u32(fn, 1));
+		lth_lv up = add(fn, exponent, half);
 		lth_lv low = lth_loop_cast(fn, at_least(fn, plain, u32(fn, 0x600000)), LTH_DTYPE_U32);
 		up = pick(fn, less(fn, plain, u32(fn, 0x800000)), low, up);
 		return pick(fn, at_least(fn, plain, u32(fn, 0x7f800000)), u32(fn, 255), up);
@@ -134,7 +137,8 @@ static lth_lv round_to_code(struct lth_loop_fn *fn, enum lth_dtype narrow, lth_l
 	code = pick(fn, too_large, u32(fn, beyond), code);
 	code = pick(fn, is_nan, u32(fn, nan), code);
 	if (f->nan_is_minus_zero) { /* neither nan nor zero has a sign */
-		lth_lv bare = either(fn, equal(fn, code, u32(fn, 0)), equal(fn, code, u32(fn, nan)));
+		lth_lv bare = equal(fn, code, u32(fn, 0));
+		bare = either(fn, bare, equal(fn, code, u32(fn, nan)));
 		sign = pick(fn, bare, u32(fn, 0), sign);
 	} else if (!f->has_nan) {
 		sign = pick(fn, is_nan, u32(fn, 0), sign);

@@ -95,13 +95,40 @@ static uint32_t depth_of(const struct lth_sx_pool *pool, lth_sx x)
 	return depth;
 }
 
+static int compare_numbers(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+/* The structural order of expressions: ids depend on which was made first, which C leaves open where both are arguments of
+ * one call. Of different expressions only the first operands that differ are looked into. */
+static int compare_atoms(const struct lth_sx_pool *pool, lth_sx x, lth_sx y)
+{
+	if (x == y)
+		return 0;
+	if (x == LTH_SX_NONE || y == LTH_SX_NONE)
+		return x == LTH_SX_NONE ? -1 : 1;
+	const struct lth_sx_node *a = &pool->nodes[x], *b = &pool->nodes[y];
+	const uint64_t facts[][2] = {{a->kind, b->kind},     {a->op, b->op},	 {a->dtype, b->dtype},
+				     {a->memory, b->memory}, {a->id, b->id}, {(uint64_t)a->i, (uint64_t)b->i}};
+	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
+		if (facts[i][0] != facts[i][1])
+			return compare_numbers(facts[i][0], facts[i][1]);
+	if (a->dim != b->dim)
+		return a->dim == LTH_DIM_NONE ? -1 : b->dim == LTH_DIM_NONE ? 1 : lth_dim_compare(pool->dims, a->dim, b->dim);
+	for (int k = 0; k < 3; k++)
+		if (a->operands[k] != b->operands[k])
+			return compare_atoms(pool, a->operands[k], b->operands[k]);
+	return 0;
+}
+
 lth_sx lth_sx_linear_build(struct lth_sx_pool *pool, struct lth_sx_linear *form)
 {
 	/* insertion sort by depth, then atom: few terms */
 	for (uint32_t i = 1; i < form->count; i++)
 		for (uint32_t j = i; j > 0; j--) {
 			uint32_t a = depth_of(pool, form->terms[j - 1].atom), b = depth_of(pool, form->terms[j].atom);
-			if (a < b || (a == b && form->terms[j - 1].atom < form->terms[j].atom))
+			if (a < b || (a == b && compare_atoms(pool, form->terms[j - 1].atom, form->terms[j].atom) < 0))
 				break;
 			lth_sx atom = form->terms[j].atom;
 			lth_dim weight = form->terms[j].weight;

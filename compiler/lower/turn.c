@@ -158,11 +158,11 @@ static void row_of_blocks(struct turn *turn, lth_lv source)
 		block(turn, source, target, false);
 	} else {
 		lth_lv source_end = lth_lower_dim(lower, turn->source_extent);
-		lth_lv fits = lth_loop_op2(fn, LTH_SCALAR_AND,
-					   lth_loop_op2(fn, LTH_SCALAR_LE, lth_loop_op2(fn, LTH_SCALAR_ADD, source, width),
-							source_end),
-					   lth_loop_op2(fn, LTH_SCALAR_LE, lth_loop_op2(fn, LTH_SCALAR_ADD, target, width),
-							end));
+		lth_lv read_to = lth_loop_op2(fn, LTH_SCALAR_ADD, source, width);
+		lth_lv readable = lth_loop_op2(fn, LTH_SCALAR_LE, read_to, source_end);
+		lth_lv written_to = lth_loop_op2(fn, LTH_SCALAR_ADD, target, width);
+		lth_lv writable = lth_loop_op2(fn, LTH_SCALAR_LE, written_to, end);
+		lth_lv fits = lth_loop_op2(fn, LTH_SCALAR_AND, readable, writable);
 		lth_loop_if(fn, fits);
 		block(turn, source, target, false);
 		lth_loop_else(fn, NULL, 0);

@@ -31,9 +31,11 @@ static lth_lv log32(struct lth_loop_fn *fn, lth_lv x)
 	lth_lv exponent = lth_loop_op2(fn, LTH_SCALAR_SHR, above, lth_loop_const_i(fn, LTH_DTYPE_I32, 23));
 	lth_lv high = lth_loop_op2(fn, LTH_SCALAR_AND, above, lth_loop_const_i(fn, LTH_DTYPE_I32, -0x800000));
 	lth_lv f = sub(fn, lth_loop_bitcast(fn, sub(fn, bits, high), LTH_DTYPE_F32), f32(fn, 1));
-	lth_lv e = add(fn, lth_loop_cast(fn, exponent, LTH_DTYPE_F32), pick(fn, small, f32(fn, -23), zero));
+	lth_lv e = lth_loop_cast(fn, exponent, LTH_DTYPE_F32);
+	e = add(fn, e, pick(fn, small, f32(fn, -23), zero));
 	lth_lv z = mul(fn, f, f);
-	lth_lv sum = mul(fn, mul(fn, f, z), polynomial(fn, f, terms, 8));
+	lth_lv cube = mul(fn, f, z);
+	lth_lv sum = mul(fn, cube, polynomial(fn, f, terms, 8));
 	sum = mul_add(fn, e, f32(fn, -2.12194440e-4), sum);
 	sum = mul_add(fn, z, f32(fn, -0.5), sum);
 	sum = mul_add(fn, e, f32(fn, 0.693359375), add(fn, f, sum));
@@ -47,7 +49,8 @@ static lth_lv tanh32(struct lth_loop_fn *fn, lth_lv x)
 {
 	static const double terms[] = {-0.333327681, 0.133152977, -5.23007087e-2, 1.57296831e-2};
 	lth_lv t = magnitude(fn, x), z = mul(fn, t, t), one = f32(fn, 1);
-	lth_lv near = mul_add(fn, mul(fn, t, z), polynomial(fn, z, terms, 4), t);
+	lth_lv cube = mul(fn, t, z);
+	lth_lv near = mul_add(fn, cube, polynomial(fn, z, terms, 4), t);
 	lth_lv far = sub(fn, one, quotient(fn, f32(fn, 2), add(fn, exp32(fn, add(fn, t, t)), one)));
 	return with_sign(fn, pick(fn, less(fn, t, f32(fn, 0.55)), near, far), x);
 }
@@ -75,7 +78,8 @@ static lth_lv sigmoid32(struct lth_loop_fn *fn, lth_lv x)
 	lth_lv one = lth_loop_const_f(fn, dtype, 1), zero = lth_loop_const_f(fn, dtype, 0);
 	lth_lv power = negative(fn, magnitude(fn, x));
 	lth_lv e = dtype == LTH_DTYPE_F32 ? exp32(fn, power) : lth_loop_op1(fn, LTH_SCALAR_EXP, power);
-	return quotient(fn, pick(fn, less(fn, x, zero), e, one), add(fn, one, e));
+	lth_lv above = pick(fn, less(fn, x, zero), e, one);
+	return quotient(fn, above, add(fn, one, e));
 }
 
 lth_lv lth_vmath(struct lth_loop_fn *fn, enum lth_scalar_op op, lth_lv a, lth_lv b)

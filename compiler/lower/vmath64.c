@@ -33,7 +33,8 @@ static void core_exp(struct lth_loop_fn *fn, lth_lv x, lth_lv *out_n, lth_lv *ou
 	x = lth_loop_op2(fn, LTH_SCALAR_MIN, lth_loop_op2(fn, LTH_SCALAR_MAX, x, f64(fn, -110)), f64(fn, 110));
 	lth_lv n = lth_loop_op1(fn, LTH_SCALAR_RINT, mul(fn, x, f64(fn, 1.44269504088896341)));
 	lth_lv r = mul_add(fn, n, f64(fn, -0.69314718055994531), x);
-	*out_q = mul_add(fn, mul(fn, r, r), polynomial(fn, r, terms, 8), r);
+	lth_lv square = mul(fn, r, r);
+	*out_q = mul_add(fn, square, polynomial(fn, r, terms, 8), r);
 	*out_n = n;
 }
 
@@ -68,7 +69,8 @@ static lth_lv core_log(struct lth_loop_fn *fn, lth_lv u, lth_lv near, lth_lv nea
 	}
 	lth_lv s = quotient(fn, f, add(fn, f, f64(fn, 2)));
 	lth_lv z = mul(fn, s, s), twice = add(fn, s, s);
-	lth_lv sum = mul_add(fn, mul(fn, twice, z), polynomial(fn, z, terms, 6), twice);
+	lth_lv cube = mul(fn, twice, z);
+	lth_lv sum = mul_add(fn, cube, polynomial(fn, z, terms, 6), twice);
 	sum = mul_add(fn, e, f64(fn, 0.69314718055994531), sum);
 	lth_lv odd = pick(fn, equal(fn, u, zero), f64(fn, -INFINITY), f64(fn, NAN));
 	sum = pick(fn, less(fn, zero, u), sum, odd);
@@ -78,7 +80,15 @@ static lth_lv core_log(struct lth_loop_fn *fn, lth_lv u, lth_lv near, lth_lv nea
 /* log(1 + x) */
 static lth_lv core_log1p(struct lth_loop_fn *fn, lth_lv x)
 {
-	return core_log(fn, add(fn, x, f64(fn, 1)), less(fn, magnitude(fn, x), f64(fn, 0.4)), x);
+	lth_lv u = add(fn, x, f64(fn, 1));
+	return core_log(fn, u, less(fn, magnitude(fn, x), f64(fn, 0.4)), x);
+}
+
+/* The bits of two words, one behind the other, from bit `by` on; `back` is 64 - by. */
+static lth_lv shift_two(struct lth_loop_fn *fn, lth_lv high, lth_lv low, lth_lv by, lth_lv back)
+{
+	high = lth_loop_op2(fn, LTH_SCALAR_SHL, high, by);
+	return lth_loop_op2(fn, LTH_SCALAR_OR, high, lth_loop_op2(fn, LTH_SCALAR_SHR, low, back));
 }
 
 /* The 64 bits of 2/pi from `position` on, and the next 64, with two zero bits in front of the point: position 0 gives
@@ -93,10 +103,8 @@ static void two_over_pi(struct lth_loop_fn *fn, lth_lv position, lth_lv *out_hig
 	lth_lv by = lth_loop_op2(fn, LTH_SCALAR_AND, position, lth_loop_const_i(fn, LTH_DTYPE_U64, 63));
 	lth_lv back = sub(fn, sixty_four, by); /* a shift by 64 gives 0 */
 	lth_lv a = pick(fn, first, w[0], w[1]), b = pick(fn, first, w[1], w[2]), c = pick(fn, first, w[2], w[3]);
-	*out_high = lth_loop_op2(fn, LTH_SCALAR_OR, lth_loop_op2(fn, LTH_SCALAR_SHL, a, by),
-				 lth_loop_op2(fn, LTH_SCALAR_SHR, b, back));
-	*out_low = lth_loop_op2(fn, LTH_SCALAR_OR, lth_loop_op2(fn, LTH_SCALAR_SHL, b, by),
-				lth_loop_op2(fn, LTH_SCALAR_SHR, c, back));
+	*out_high = shift_two(fn, a, b, by, back);
+	*out_low = shift_two(fn, b, c, by, back);
 }
 
 /* Reduction by Payne and Hanek for f32 x >= 2^23 (others: garbage): x = mantissa * 2^e with a mantissa of 24 bits, so a
@@ -112,7 +120,8 @@ static void reduce_large(struct lth_loop_fn *fn, lth_lv x, lth_lv *out_rest, lth
 	lth_lv high, low, thirty_two = lth_loop_const_i(fn, LTH_DTYPE_U64, 32);
 	two_over_pi(fn, exponent, &high, &low);
 	low = lth_loop_op2(fn, LTH_SCALAR_SHR, low, thirty_two);
-	lth_lv product = add(fn, mul(fn, mantissa, high), lth_loop_op2(fn, LTH_SCALAR_SHR, mul(fn, mantissa, low), thirty_two));
+	lth_lv product = mul(fn, mantissa, high);
+	product = add(fn, product, lth_loop_op2(fn, LTH_SCALAR_SHR, mul(fn, mantissa, low), thirty_two));
 	/* To the nearest quadrant; what is left is a signed fraction of one. */
 	lth_lv rounded = add(fn, product, lth_loop_const_i(fn, LTH_DTYPE_U64, 1ll << 61));
 	lth_lv quadrant = lth_loop_op2(fn, LTH_SCALAR_SHR, rounded, lth_loop_const_i(fn, LTH_DTYPE_U64, 62));
@@ -162,9 +171,10 @@ static void sine_cosine(struct lth_loop_fn *fn, lth_lv r, lth_lv *out_sine, lth_
 	static const double cosine_terms[] = {0.041666666619492185, -0.0013888883500144233, 2.4799460171898268e-05,
 					      -2.720575559715142e-07};
 	lth_lv z = mul(fn, r, r);
-	*out_sine = mul_add(fn, mul(fn, r, z), polynomial(fn, z, sine_terms, 4), r);
+	lth_lv cube = mul(fn, r, z), fourth = mul(fn, z, z);
+	*out_sine = mul_add(fn, cube, polynomial(fn, z, sine_terms, 4), r);
 	lth_lv tail = mul_add(fn, z, f64(fn, -0.5), f64(fn, 1));
-	*out_cosine = mul_add(fn, mul(fn, z, z), polynomial(fn, z, cosine_terms, 4), tail);
+	*out_cosine = mul_add(fn, fourth, polynomial(fn, z, cosine_terms, 4), tail);
 }
 
 /* Negated in the upper half of the circle. */
@@ -198,9 +208,10 @@ static lth_lv trigonometric(struct lth_loop_fn *fn, enum lth_scalar_op op, lth_l
 	lth_lv swap = odd_quadrant(fn, quadrant);
 	if (op == LTH_SCALAR_SIN)
 		return odd(fn, flip(fn, pick(fn, swap, cosine, sine), quadrant), x);
+	lth_lv below = pick(fn, swap, sine, cosine);
 	if (op == LTH_SCALAR_COS)
-		return to_f32(fn, flip(fn, pick(fn, swap, sine, cosine), add(fn, quadrant, i64(fn, 1))));
-	lth_lv above = pick(fn, swap, negative(fn, cosine), sine), below = pick(fn, swap, sine, cosine);
+		return to_f32(fn, flip(fn, below, add(fn, quadrant, i64(fn, 1))));
+	lth_lv above = pick(fn, swap, negative(fn, cosine), sine);
 	return odd(fn, quotient(fn, above, below), x);
 }
 
@@ -218,13 +229,15 @@ static lth_lv arcsine(struct lth_loop_fn *fn, enum lth_scalar_op op, lth_lv x)
 {
 	lth_lv t = wide(fn, magnitude(fn, x)), half = f64(fn, 0.5);
 	lth_lv near = lth_loop_op2(fn, LTH_SCALAR_LE, t, half);
-	lth_lv z = pick(fn, near, mul(fn, t, t), mul(fn, sub(fn, f64(fn, 1), t), half));
+	lth_lv square = mul(fn, t, t), rest = mul(fn, sub(fn, f64(fn, 1), t), half);
+	lth_lv z = pick(fn, near, square, rest);
 	lth_lv base = pick(fn, near, t, root(fn, z));
 	lth_lv angle = mul(fn, base, asin_ratio(fn, z)), twice = add(fn, angle, angle);
 	if (op == LTH_SCALAR_ASIN)
 		return odd(fn, pick(fn, near, angle, sub(fn, f64(fn, HALF_PI), twice)), x);
 	lth_lv below = less(fn, x, f32(fn, 0));
-	lth_lv inner = pick(fn, below, add(fn, f64(fn, HALF_PI), angle), sub(fn, f64(fn, HALF_PI), angle));
+	lth_lv more = add(fn, f64(fn, HALF_PI), angle), less_than_half = sub(fn, f64(fn, HALF_PI), angle);
+	lth_lv inner = pick(fn, below, more, less_than_half);
 	lth_lv outer = pick(fn, below, sub(fn, f64(fn, 2 * HALF_PI), twice), twice);
 	return to_f32(fn, pick(fn, near, inner, outer));
 }
@@ -240,7 +253,8 @@ static lth_lv arctangent(struct lth_loop_fn *fn, lth_lv x)
 	lth_lv below = pick(fn, steep, t, pick(fn, middle, add(fn, t, one), one));
 	lth_lv base = pick(fn, steep, f64(fn, HALF_PI), pick(fn, middle, f64(fn, HALF_PI / 2), zero));
 	lth_lv s = quotient(fn, above, below), z = mul(fn, s, s);
-	lth_lv angle = mul_add(fn, mul(fn, s, z), polynomial(fn, z, terms, 7), s);
+	lth_lv cube = mul(fn, s, z);
+	lth_lv angle = mul_add(fn, cube, polynomial(fn, z, terms, 7), s);
 	return odd(fn, add(fn, base, angle), x);
 }
 
@@ -268,7 +282,8 @@ static lth_lv hyperbolic(struct lth_loop_fn *fn, enum lth_scalar_op op, lth_lv x
 		return to_f32(fn, pick(fn, less(fn, y, f64(fn, 0)), f64(fn, NAN), value));
 	}
 	default: { /* atanh: log(1 + 2 t / (1 - t)) / 2 */
-		lth_lv inner = quotient(fn, add(fn, t, t), sub(fn, one, t));
+		lth_lv twice = add(fn, t, t);
+		lth_lv inner = quotient(fn, twice, sub(fn, one, t));
 		return odd(fn, mul(fn, half, core_log1p(fn, inner)), x);
 	}
 	}
@@ -281,7 +296,8 @@ static lth_lv power(struct lth_loop_fn *fn, lth_lv x, lth_lv y)
 	lth_lv n, q;
 	core_exp(fn, mul(fn, y64, core_log(fn, t, LTH_LV_NONE, LTH_LV_NONE)), &n, &q);
 	lth_lv value = lth_loop_op2(fn, LTH_SCALAR_SCALE, add(fn, q, one), n);
-	lth_lv unit = lth_loop_op2(fn, LTH_SCALAR_OR, equal(fn, t, one), equal(fn, y64, zero));
+	lth_lv base_one = equal(fn, t, one), exponent_zero = equal(fn, y64, zero);
+	lth_lv unit = lth_loop_op2(fn, LTH_SCALAR_OR, base_one, exponent_zero);
 	value = pick(fn, unit, one, value);
 	lth_lv whole = equal(fn, lth_loop_op1(fn, LTH_SCALAR_RINT, y64), y64);
 	lth_lv half = mul(fn, y64, f64(fn, 0.5));
@@ -289,8 +305,10 @@ static lth_lv power(struct lth_loop_fn *fn, lth_lv x, lth_lv y)
 	lth_lv odd_power = lth_loop_op2(fn, LTH_SCALAR_AND, whole, lth_loop_op1(fn, LTH_SCALAR_NOT, even));
 	/* The sign bit counts, of -0 too. */
 	lth_lv minus = less(fn, lth_loop_bitcast(fn, x, LTH_DTYPE_I32), lth_loop_const_i(fn, LTH_DTYPE_I32, 0));
-	value = pick(fn, lth_loop_op2(fn, LTH_SCALAR_AND, minus, odd_power), negative(fn, value), value);
-	lth_lv finite_minus = lth_loop_op2(fn, LTH_SCALAR_AND, less(fn, x64, zero), less(fn, t, f64(fn, INFINITY)));
+	lth_lv negated = lth_loop_op2(fn, LTH_SCALAR_AND, minus, odd_power);
+	value = pick(fn, negated, negative(fn, value), value);
+	lth_lv below_zero = less(fn, x64, zero), finite = less(fn, t, f64(fn, INFINITY));
+	lth_lv finite_minus = lth_loop_op2(fn, LTH_SCALAR_AND, below_zero, finite);
 	lth_lv bad = lth_loop_op2(fn, LTH_SCALAR_AND, finite_minus, lth_loop_op1(fn, LTH_SCALAR_NOT, whole));
 	return to_f32(fn, pick(fn, bad, f64(fn, NAN), value));
 }

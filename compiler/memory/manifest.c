@@ -40,7 +40,8 @@ void lth_build_guards(struct lth_builder *builder, lth_region_id region)
 		const struct lth_guard *guard = &graph->guards[i];
 		if (guard->region != region || builder->guarded[i])
 			continue;
-		uint32_t ints[2] = {lth_build_dim(builder, guard->a), lth_build_dim(builder, guard->b)};
+		uint32_t least = lth_build_dim(builder, guard->a), most = lth_build_dim(builder, guard->b);
+		uint32_t ints[2] = {least, most};
 		if (!lth_build_known(builder, guard->a, ints[0]) || !lth_build_known(builder, guard->b, ints[1]))
 			continue;
 		builder->guarded[i] = true;
@@ -286,9 +287,11 @@ static const char *port_type(struct lth_builder *builder, lth_value_id id)
 static void build_outputs(struct lth_builder *builder)
 {
 	const struct lth_region *main = &builder->graph->regions[0];
-	for (uint32_t i = 0; i < main->num_outputs; i++)
-		lth_program_output(builder->program, builder->graph->values[main->outputs[i]].name,
-				   lth_build_tensor(builder, main->outputs[i]), port_type(builder, main->outputs[i]));
+	for (uint32_t i = 0; i < main->num_outputs; i++) {
+		uint32_t tensor = lth_build_tensor(builder, main->outputs[i]);
+		lth_program_output(builder->program, builder->graph->values[main->outputs[i]].name, tensor,
+				   port_type(builder, main->outputs[i]));
+	}
 }
 
 /* Formulas have a largest size; a storage whose bytes need a larger one has none. */
@@ -363,9 +366,11 @@ enum lth_code lth_manifest_alloc(const struct lth_manifest *input, struct lth_ar
 	if (!builder.bound || !builder.guarded)
 		goto exhausted;
 	choose_outputs(&builder);
-	for (uint32_t i = 0; i < main->num_inputs; i++)
-		lth_program_input(builder.program, graph->values[main->inputs[i]].name,
-				  lth_build_tensor(&builder, main->inputs[i]), port_type(&builder, main->inputs[i]));
+	for (uint32_t i = 0; i < main->num_inputs; i++) {
+		uint32_t tensor = lth_build_tensor(&builder, main->inputs[i]);
+		lth_program_input(builder.program, graph->values[main->inputs[i]].name, tensor,
+				  port_type(&builder, main->inputs[i]));
+	}
 	for (uint32_t i = 0; i < main->num_inputs; i++)
 		lth_build_binds(&builder, main->inputs[i]);
 	for (uint32_t i = 0; i < graph->num_bindings; i++)

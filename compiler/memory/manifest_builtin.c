@@ -119,10 +119,11 @@ static uint32_t bounded_tensor(struct lth_builder *builder, lth_value_id value)
 	lth_dim elements = lth_dim_product(graph->dims, bounds, type.rank);
 	if (builder->storage_of[value] == LTH_NONE && lth_dim_upper_bound(graph->dims, elements) == LTH_DIM_NONE)
 		lth_build_pool(builder, value, elements);
+	uint32_t storage = lth_build_storage(builder, value);
 	struct lth_tensor tensor = {.dtype = type.dtype,
 				    .rank = type.rank,
 				    .name = graph->values[value].name,
-				    .storage = lth_build_storage(builder, value),
+				    .storage = storage,
 				    .offset = lth_program_const(builder->program, 0)};
 	const lth_dim *strides = lth_dense_strides(graph, builder->program->arena, type.rank, bounds, NULL);
 	for (uint32_t axis = 0; strides && axis < type.rank; axis++) {

@@ -25,7 +25,7 @@ struct loop {
 };
 
 /* The symbol that an axis of a state is, or LTH_NONE where the axis keeps its size. */
-static uint32_t axis_symbol(struct loop *loop, uint32_t state, uint32_t axis)
+static uint32_t axis_symbol(const struct loop *loop, uint32_t state, uint32_t axis)
 {
 	struct lth_builder *builder = loop->builder;
 	lth_value_id in = builder->graph->regions[loop->body].inputs[loop->first_in + state];
@@ -69,8 +69,8 @@ static enum lth_code begin_states(struct loop *loop)
 		uint32_t storage = out != LTH_NONE ? lth_build_storage(builder, out) : lth_build_storage(builder, in);
 		builder->storage_of[in] = loop->storages[i] = storage;
 		lth_build_alloc(builder, storage);
-		lth_build_copy(builder, lth_build_dense_on(builder, in, storage), lth_build_tensor(builder, first),
-			       node->name);
+		uint32_t target = lth_build_dense_on(builder, in, storage);
+		lth_build_copy(builder, target, lth_build_tensor(builder, first), node->name);
 	}
 	return LTH_OK;
 }
@@ -289,7 +289,8 @@ static void set_slice_axes(struct loop *loop, uint32_t output, lth_value_id slic
 			continue;
 		lth_dim change = lth_dim_sub(dims, part->dims[axis], dim), zero = lth_dim_const(dims, 0);
 		change = lth_dim_mul(dims, change, lth_dim_min(dims, loop->turn, lth_dim_const(dims, 1)));
-		uint32_t ints[2] = {lth_build_dim(builder, change), lth_build_dim(builder, zero)};
+		uint32_t left = lth_build_dim(builder, change), nothing = lth_build_dim(builder, zero);
+		uint32_t ints[2] = {left, nothing};
 		struct lth_instr guard = {.op = LTH_INSTR_GUARD,
 					  .ints = ints,
 					  .num_ints = 2,

@@ -42,8 +42,8 @@ lth_value_id lth_share_heads(struct lth_infer *infer, lth_value_id x, lth_value_
 						 "%lld and %lld", (long long)q_heads, (long long)heads);
 		return x;
 	}
-	lth_value_id times = lth_build2(infer, LTH_OP_ID_Div, lth_build_extent(infer, queries, 1),
-					lth_build_extent(infer, x, 1));
+	lth_value_id shared = lth_build_extent(infer, queries, 1);
+	lth_value_id times = lth_build2(infer, LTH_OP_ID_Div, shared, lth_build_extent(infer, x, 1));
 	return repeat_heads(infer, x, queries, lth_build_reshape(infer, times, &one, 1));
 }
 

@@ -329,13 +329,14 @@ static enum lth_code expand_causal_conv(struct lth_infer *infer)
 	bool activates = !lth_op_string_is(infer->node, "activation", "none");
 	bool known = lth_dim_is_const(infer->dims, lth_infer_dim(infer, WEIGHT, 0), &channels) && channels > 0 &&
 		     lth_dim_is_const(infer->dims, lth_infer_dim(infer, WEIGHT, 2), &taps);
-	lth_value_id ahead = sub(infer, lth_build_extent(infer, in[WEIGHT], 2), lth_build_scalar(infer, LTH_DTYPE_I64, 1));
+	lth_value_id width = lth_build_extent(infer, in[WEIGHT], 2);
+	lth_value_id ahead = sub(infer, width, lth_build_scalar(infer, LTH_DTYPE_I64, 1));
 	lth_value_id padded, y;
 	if (in[STATE] != LTH_NONE) {
 		padded = lth_build_concat(infer, (lth_value_id[]){in[STATE], in[INPUT]}, 2, 2);
 	} else {
-		const lth_value_id pads[] = {lth_build_ints(infer, zeros, 2), as_list(infer, ahead),
-					     lth_build_ints(infer, zeros, 3)};
+		lth_value_id before = lth_build_ints(infer, zeros, 2), list = as_list(infer, ahead);
+		const lth_value_id pads[] = {before, list, lth_build_ints(infer, zeros, 3)};
 		padded = lth_build2(infer, LTH_OP_ID_Pad, in[INPUT], lth_build_concat(infer, pads, 3, 0));
 	}
 	if (known) {
@@ -348,7 +349,8 @@ static enum lth_code expand_causal_conv(struct lth_infer *infer)
 	if (!lth_build_wants(infer, 1))
 		return LTH_OK;
 	lth_value_id start = sub(infer, lth_build_extent(infer, padded, 2), ahead); /* the last taps - 1 */
-	lth_value_id slice[] = {padded, as_list(infer, start), lth_build_ints(infer, &far, 1), lth_build_ints(infer, &two, 1)};
+	lth_value_id from = as_list(infer, start), to = lth_build_ints(infer, &far, 1), axis = lth_build_ints(infer, &two, 1);
+	lth_value_id slice[] = {padded, from, to, axis};
 	lth_build_output(infer, 1, lth_build(infer, LTH_OP_ID_Slice, slice, 4, NULL, 0));
 	return LTH_OK;
 }

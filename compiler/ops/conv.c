@@ -243,8 +243,8 @@ static lth_sx conv_element(struct lth_lower *lower, const struct lth_node *node,
 		return sum;
 	enum { X_SCALE = 1, W_SCALE = 4, Y_SCALE = 6, Y_ZERO = 7 };
 	enum lth_dtype work = LTH_DTYPE_F32;
-	lth_sx scale = lth_mul(pool, lth_read_scalar(lower, node->inputs[X_SCALE]),
-			       channel_parameter(lower, node->inputs[W_SCALE], index[1]));
+	lth_sx x_scale = lth_read_scalar(lower, node->inputs[X_SCALE]);
+	lth_sx scale = lth_mul(pool, x_scale, channel_parameter(lower, node->inputs[W_SCALE], index[1]));
 	scale = lth_div(pool, scale, lth_read_scalar(lower, node->inputs[Y_SCALE]));
 	lth_sx scaled = lth_mul(pool, lth_sx_cast(pool, sum, work), scale);
 	scaled = lth_add(pool, lth_unary(pool, LTH_SCALAR_RINT, scaled),

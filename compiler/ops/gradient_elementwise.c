@@ -7,12 +7,12 @@
 
 #define RULE(name) lth_value_id lth_gradient_##name(struct lth_gradient *g, uint32_t input)
 
-static lth_value_id x_of(struct lth_gradient *g)
+static lth_value_id x_of(const struct lth_gradient *g)
 {
 	return lth_gradient_in(g, 0);
 }
 
-static lth_value_id y_of(struct lth_gradient *g)
+static lth_value_id y_of(const struct lth_gradient *g)
 {
 	return g->node.outputs[0];
 }

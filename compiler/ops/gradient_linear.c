@@ -210,7 +210,7 @@ static bool read_window(struct lth_gradient *g, struct window *w)
 	return true;
 }
 
-static struct lth_attr list_attr(struct lth_gradient *g, const char *name, const int64_t *list, uint32_t count)
+static struct lth_attr list_attr(const struct lth_gradient *g, const char *name, const int64_t *list, uint32_t count)
 {
 	return (struct lth_attr){.name = name,
 				 .kind = LTH_ATTR_INTS,

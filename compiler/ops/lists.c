@@ -198,8 +198,8 @@ static lth_value_id extended(struct lth_infer *infer, lth_value_id list, uint32_
 	lth_value_id missing = lth_build2(infer, LTH_OP_ID_Sub, lth_build_ints(infer, &(int64_t){count}, 1), length);
 	lth_value_id none = lth_build_ints(infer, &(int64_t){0}, 1);
 	const lth_value_id sides[2] = {in_front ? missing : none, in_front ? none : missing};
-	const lth_value_id inputs[4] = {list, lth_build_concat(infer, sides, 2, 0),
-					filler(infer, list, fill), lth_build_ints(infer, &(int64_t){-1}, 1)};
+	lth_value_id pads = lth_build_concat(infer, sides, 2, 0), with = filler(infer, list, fill);
+	const lth_value_id inputs[4] = {list, pads, with, lth_build_ints(infer, &(int64_t){-1}, 1)};
 	return lth_build(infer, LTH_OP_ID_Pad, inputs, 4, NULL, 0);
 }
 
@@ -291,8 +291,8 @@ static lth_value_id axes_or_all(struct lth_infer *infer, lth_value_id list, uint
 	int64_t all[LTH_MAX_RANK];
 	for (uint32_t i = 0; i < rank; i++)
 		all[i] = i;
-	lth_value_id some = lth_build2(infer, LTH_OP_ID_Min, lth_build1(infer, LTH_OP_ID_Shape, list),
-				       lth_build_ints(infer, &(int64_t){1}, 1));
+	lth_value_id length = lth_build1(infer, LTH_OP_ID_Shape, list);
+	lth_value_id some = lth_build2(infer, LTH_OP_ID_Min, length, lth_build_ints(infer, &(int64_t){1}, 1));
 	lth_value_id beyond = lth_build2(infer, LTH_OP_ID_Mul, some, lth_build_ints(infer, &(int64_t){rank}, 1));
 	lth_value_id fill = lth_build2(infer, LTH_OP_ID_Add, lth_build_ints(infer, all, rank), beyond);
 	return lth_build_slice(infer, lth_build_concat(infer, (lth_value_id[]){list, fill}, 2, 0), 0, 0, rank);

@@ -347,7 +347,8 @@ static lth_sx gemm_stage(struct lth_lower *lower, const struct lth_node *node, u
 	a[trans_a] = index[0];
 	a[!trans_a] = b[trans_b] = index[2];
 	b[!trans_b] = index[1];
-	return lth_mul(lth_lower_pool(lower), lth_read(lower, node->inputs[0], a), lth_read(lower, node->inputs[1], b));
+	lth_sx left = lth_read(lower, node->inputs[0], a), right = lth_read(lower, node->inputs[1], b);
+	return lth_mul(lth_lower_pool(lower), left, right);
 }
 
 /* x times an attribute: of integers in double, as the factor is not whole. */

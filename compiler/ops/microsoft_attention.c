@@ -134,7 +134,8 @@ static lth_value_id score_bias(struct lth_infer *infer, const struct attention *
 /* Output 0 and, returned, the scores before the softmax. */
 static lth_value_id attend(struct lth_infer *infer, const struct attention *a)
 {
-	lth_value_id scores = add(infer, lth_attention_scores(infer, a->q, a->k), score_bias(infer, a));
+	lth_value_id scores = lth_attention_scores(infer, a->q, a->k);
+	scores = add(infer, scores, score_bias(infer, a));
 	lth_value_id weights = lth_build1(infer, LTH_OP_ID_Softmax, scores);
 	lth_build_output(infer, 0, lth_merge_heads(infer, lth_build2(infer, LTH_OP_ID_MatMul, weights, a->v)));
 	return scores;

@@ -181,7 +181,8 @@ static void measure(struct lth_infer *infer, struct decoder *d)
 	if (lth_in(infer, PAST_KEY) != LTH_NONE)
 		d->places = binary(infer, LTH_OP_ID_Max, d->total, lth_build_extent(infer, lth_in(infer, PAST_KEY), 2));
 	lth_value_id ends = lth_build_reshape(infer, lth_in(infer, LENGTHS), column, 2);
-	d->ends = binary(infer, LTH_OP_ID_Add, lth_build_cast(infer, ends, LTH_DTYPE_I64), whole(infer, 1));
+	ends = lth_build_cast(infer, ends, LTH_DTYPE_I64);
+	d->ends = binary(infer, LTH_OP_ID_Add, ends, whole(infer, 1));
 	d->first = binary(infer, LTH_OP_ID_Equal, d->queries, d->total);
 	lth_value_id behind = binary(infer, LTH_OP_ID_Sub, d->ends, d->queries);
 	d->begins = lth_build_select(infer, d->first, whole(infer, 0), behind);

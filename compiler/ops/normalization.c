@@ -111,7 +111,8 @@ static lth_sx softmax_element(struct lth_lower *lower, const struct lth_node *no
 	struct lth_sx_pool *pool = lth_lower_pool(lower);
 	enum lth_dtype dtype = work_dtype(lower, node);
 	lth_sx sum = lth_result(lower, node, 1, dtype);
-	lth_sx shifted = lth_sub(pool, lth_read(lower, node->inputs[0], index), lth_result(lower, node, 0, dtype));
+	lth_sx x = lth_read(lower, node->inputs[0], index);
+	lth_sx shifted = lth_sub(pool, x, lth_result(lower, node, 0, dtype));
 	if (lth_op_id(node->op) == LTH_OP_ID_LogSoftmax)
 		return lth_sub(pool, shifted, lth_unary(pool, LTH_SCALAR_LOG, sum));
 	return lth_div(pool, lth_unary(pool, LTH_SCALAR_EXP, shifted), sum);
@@ -169,7 +170,8 @@ static enum lth_code moments_reduction(struct lth_lower *lower, const struct lth
 static lth_sx mean_of(struct lth_lower *lower, const struct lth_node *node)
 {
 	enum lth_dtype dtype = work_dtype(lower, node);
-	return lth_div(lth_lower_pool(lower), lth_result(lower, node, 0, dtype), row_length(lower, node, dtype));
+	lth_sx sum = lth_result(lower, node, 0, dtype);
+	return lth_div(lth_lower_pool(lower), sum, row_length(lower, node, dtype));
 }
 
 /* Two passes: the squares of what is left without the mean lose nothing to cancellation. */
@@ -186,7 +188,8 @@ static lth_sx moments_stage(struct lth_lower *lower, const struct lth_node *node
 static lth_sx variance_of(struct lth_lower *lower, const struct lth_node *node)
 {
 	enum lth_dtype dtype = work_dtype(lower, node);
-	return lth_div(lth_lower_pool(lower), lth_result(lower, node, 1, dtype), row_length(lower, node, dtype));
+	lth_sx squares = lth_result(lower, node, 1, dtype);
+	return lth_div(lth_lower_pool(lower), squares, row_length(lower, node, dtype));
 }
 
 static lth_sx inverse_deviation(struct lth_lower *lower, const struct lth_node *node, lth_sx variance)
@@ -271,7 +274,8 @@ static lth_sx instance_norm_element(struct lth_lower *lower, const struct lth_no
 	(void)output;
 	struct lth_sx_pool *pool = lth_lower_pool(lower);
 	lth_sx inverse = inverse_deviation(lower, node, variance_of(lower, node));
-	lth_sx x = lth_sub(pool, lth_read(lower, node->inputs[0], index), mean_of(lower, node));
+	lth_sx x = lth_read(lower, node->inputs[0], index);
+	x = lth_sub(pool, x, mean_of(lower, node));
 	lth_sx scale = lth_mul(pool, inverse, lth_read(lower, node->inputs[1], &index[1]));
 	return lth_add(pool, lth_mul(pool, x, scale), lth_read(lower, node->inputs[2], &index[1]));
 }
@@ -300,7 +304,8 @@ static lth_sx mvn_element(struct lth_lower *lower, const struct lth_node *node, 
 	(void)output;
 	struct lth_sx_pool *pool = lth_lower_pool(lower);
 	lth_sx deviation = lth_unary(pool, LTH_SCALAR_SQRT, variance_of(lower, node));
-	lth_sx x = lth_sub(pool, lth_read(lower, node->inputs[0], index), mean_of(lower, node));
+	lth_sx x = lth_read(lower, node->inputs[0], index);
+	x = lth_sub(pool, x, mean_of(lower, node));
 	return lth_div(pool, x, lth_add(pool, deviation, lth_same_const(pool, x, 1e-9)));
 }
 
@@ -345,8 +350,10 @@ static lth_sx rms_norm_element(struct lth_lower *lower, const struct lth_node *n
 {
 	struct lth_sx_pool *pool = lth_lower_pool(lower);
 	enum lth_dtype dtype = work_dtype(lower, node);
-	lth_sx square = lth_div(pool, lth_result(lower, node, 0, dtype), row_length(lower, node, dtype));
-	lth_sx x = lth_mul(pool, lth_read(lower, node->inputs[0], index), inverse_deviation(lower, node, square));
+	lth_sx square = lth_result(lower, node, 0, dtype);
+	square = lth_div(pool, square, row_length(lower, node, dtype));
+	lth_sx x = lth_read(lower, node->inputs[0], index);
+	x = lth_mul(pool, x, inverse_deviation(lower, node, square));
 	lth_sx scale = lth_read_input(lower, node, 1, index, lth_rank(lower, node->inputs[0]));
 	enum lth_dtype wanted = lth_compute_dtype(lth_value_dtype(lower, node->outputs[output]));
 	return lth_mul(pool, lth_sx_cast(pool, x, wanted), lth_sx_cast(pool, scale, wanted));

@@ -55,8 +55,8 @@ static void describe(struct dense *d, lth_value_id shape, const lth_value_id *in
 		if (axes)
 			shape = lth_build_gather(infer, shape, lth_build_ints(infer, axes->ints, axes->count), 0);
 		bool smaller = lth_op_string_is(infer->node, "keep_aspect_ratio_policy", "not_larger");
-		lth_value_id ratios = apply(d, LTH_OP_ID_Div, lth_build_cast(infer, inputs[SIZES], LTH_DTYPE_F64),
-					    lth_build_cast(infer, shape, LTH_DTYPE_F64));
+		lth_value_id sizes = lth_build_cast(infer, inputs[SIZES], LTH_DTYPE_F64);
+		lth_value_id ratios = apply(d, LTH_OP_ID_Div, sizes, lth_build_cast(infer, shape, LTH_DTYPE_F64));
 		d->scale = lth_build_reduce(infer, smaller ? LTH_OP_ID_ReduceMin : LTH_OP_ID_ReduceMax, ratios,
 					    &(int64_t){0}, 1, false);
 		lth_value_id extent = apply(d, LTH_OP_ID_Mul, d->in_real, d->scale);
@@ -80,8 +80,8 @@ static lth_value_id points(struct dense *d)
 		return apply(d, LTH_OP_ID_Div, index, d->scale);
 	if (lth_op_string_is(infer->node, mode, "align_corners")) {
 		lth_value_id steps = apply(d, LTH_OP_ID_Sub, d->length, one);
-		x = apply(d, LTH_OP_ID_Div, apply(d, LTH_OP_ID_Mul, index, apply(d, LTH_OP_ID_Sub, d->in_real, one)),
-			  apply(d, LTH_OP_ID_Max, steps, one));
+		x = apply(d, LTH_OP_ID_Mul, index, apply(d, LTH_OP_ID_Sub, d->in_real, one));
+		x = apply(d, LTH_OP_ID_Div, x, apply(d, LTH_OP_ID_Max, steps, one));
 		return x;
 	}
 	x = apply(d, LTH_OP_ID_Sub, apply(d, LTH_OP_ID_Div, apply(d, LTH_OP_ID_Add, index, half), d->scale), half);
@@ -102,8 +102,10 @@ static lth_value_id cubic_weight(struct dense *d, lth_value_id t)
 	for (int part = 0; part < 2; part++) {
 		const double *c = part ? outer : inner;
 		sums[part] = real(d, c[0]);
-		for (int k = 1; k < 4; k++)
-			sums[part] = apply(d, LTH_OP_ID_Add, apply(d, LTH_OP_ID_Mul, sums[part], t), real(d, c[k]));
+		for (int k = 1; k < 4; k++) {
+			lth_value_id product = apply(d, LTH_OP_ID_Mul, sums[part], t);
+			sums[part] = apply(d, LTH_OP_ID_Add, product, real(d, c[k]));
+		}
 	}
 	lth_value_id near = apply(d, LTH_OP_ID_Less, t, real(d, 1)), far = apply(d, LTH_OP_ID_Less, t, real(d, 2));
 	lth_value_id rest = lth_build_select(d->infer, far, sums[1], real(d, 0));
@@ -117,14 +119,16 @@ static lth_value_id weights(struct dense *d, lth_value_id x, lth_value_id places
 	const int64_t last = -1;
 	lth_value_id distance = apply(d, LTH_OP_ID_Sub, lth_build_cast(infer, places, LTH_DTYPE_F64), x), w;
 	distance = lth_build1(infer, LTH_OP_ID_Abs, apply(d, LTH_OP_ID_Mul, distance, shrink));
-	if (d->cubic)
+	if (d->cubic) {
 		w = cubic_weight(d, distance);
-	else
-		w = apply(d, LTH_OP_ID_Max, apply(d, LTH_OP_ID_Sub, real(d, 1), distance), real(d, 0));
+	} else {
+		w = apply(d, LTH_OP_ID_Sub, real(d, 1), distance);
+		w = apply(d, LTH_OP_ID_Max, w, real(d, 0));
+	}
 	if (lth_op_int(infer->node, "exclude_outside")) {
 		lth_value_id zero = lth_build_scalar(infer, LTH_DTYPE_I64, 0);
-		lth_value_id inside = apply(d, LTH_OP_ID_And, apply(d, LTH_OP_ID_LessOrEqual, zero, places),
-					    apply(d, LTH_OP_ID_Less, places, d->in));
+		lth_value_id begins = apply(d, LTH_OP_ID_LessOrEqual, zero, places);
+		lth_value_id inside = apply(d, LTH_OP_ID_And, begins, apply(d, LTH_OP_ID_Less, places, d->in));
 		w = lth_build_select(infer, inside, w, real(d, 0));
 	}
 	return apply(d, LTH_OP_ID_Div, w, lth_build_reduce(infer, LTH_OP_ID_ReduceSum, w, &last, 1, true));
@@ -141,7 +145,8 @@ static lth_value_id resample(struct dense *d, lth_value_id y, uint32_t axis, uin
 	lth_value_id shrink = apply(d, LTH_OP_ID_Min, d->scale, real(d, 1));
 	lth_value_id margin = lth_build1(infer, LTH_OP_ID_Ceil, apply(d, LTH_OP_ID_Div, real(d, d->cubic ? 2 : 1), shrink));
 	margin = lth_build_cast(infer, margin, LTH_DTYPE_I64);
-	lth_value_id places = count(d, lth_build1(infer, LTH_OP_ID_Neg, margin), apply(d, LTH_OP_ID_Add, d->in, margin));
+	lth_value_id first = lth_build1(infer, LTH_OP_ID_Neg, margin);
+	lth_value_id places = count(d, first, apply(d, LTH_OP_ID_Add, d->in, margin));
 	lth_value_id zero = lth_build_scalar(infer, LTH_DTYPE_I64, 0), one = lth_build_scalar(infer, LTH_DTYPE_I64, 1);
 	lth_value_id w = lth_build_cast(infer, weights(d, x, places, shrink), LTH_DTYPE_F32);
 	lth_value_id edge = apply(d, LTH_OP_ID_Sub, d->in, one);

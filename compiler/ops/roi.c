@@ -251,8 +251,8 @@ static lth_sx max_roi_pool_stage(struct lth_lower *lower, const struct lth_node 
 	lth_sx which[2] = {index[0], lth_sx_int(pool, 0)};
 	lth_sx batch = lth_sx_cast(pool, lth_read(lower, node->inputs[ROIS], which), LTH_DTYPE_I64);
 	batch = lth_sx_check(pool, batch, lth_extent(lower, node->inputs[MAP], 0));
-	lth_sx inside = lth_and(pool, in_cell(lower, node, index[0], 0, index[2], index[4]),
-				in_cell(lower, node, index[0], 1, index[3], index[5]));
+	lth_sx inside_y = in_cell(lower, node, index[0], 0, index[2], index[4]);
+	lth_sx inside = lth_and(pool, inside_y, in_cell(lower, node, index[0], 1, index[3], index[5]));
 	lth_sx at[4] = {batch, index[1], index[4], index[5]}, x = lth_read(lower, node->inputs[MAP], at);
 	return lth_sx_select(pool, inside, x, lth_same_const(pool, x, -INFINITY));
 }

@@ -240,7 +240,8 @@ static enum lth_code expand_constant_frames(struct lth_infer *infer)
 	int64_t bins = lth_op_int(infer->node, "onesided") ? length / 2 + 1 : length;
 	int64_t *strides = lth_arena_memdup(infer->graph->arena, &step, sizeof(step));
 	const struct lth_attr attr = {.name = "strides", .kind = LTH_ATTR_INTS, .count = 1, .ints = strides};
-	lth_value_id in[2] = {lth_build_cast(infer, lth_in(infer, SIGNAL), work_dtype), waves(infer, bins, length)};
+	lth_value_id signal = lth_build_cast(infer, lth_in(infer, SIGNAL), work_dtype);
+	lth_value_id in[2] = {signal, waves(infer, bins, length)};
 	in[0] = lth_build_reshape(infer, in[0], (const int64_t[]){0, 1, -1}, 3);
 	if (lth_in(infer, WINDOW) != LTH_NONE)
 		in[1] = lth_build2(infer, LTH_OP_ID_Mul, in[1],

@@ -83,8 +83,8 @@ static bool to_table(struct lth_graph *graph, lth_value_id id)
 	    !lay_out(arena, list, count, &bytes, &size, &ends))
 		return false;
 	const struct lth_attr attr = {.name = "shape", .kind = LTH_ATTR_INTS, .count = type.rank, .ints = shape};
-	lth_value_id in[2] = {lth_graph_constant(graph, name, LTH_DTYPE_U8, 1, &size, bytes, size),
-			      lth_graph_constant(graph, name, LTH_DTYPE_I64, 1, &count, ends, count * 8)};
+	lth_value_id text = lth_graph_constant(graph, name, LTH_DTYPE_U8, 1, &size, bytes, size);
+	lth_value_id in[2] = {text, lth_graph_constant(graph, name, LTH_DTYPE_I64, 1, &count, ends, count * 8)};
 	lth_value_id out = lth_graph_value(graph, name, &type);
 	lth_node_id node =
 		lth_graph_insert(graph, 0, 0, &lth_ops[LTH_OP_ID_StringTable], name, in, 2, &out, 1, &attr, 1);

@@ -112,8 +112,8 @@ static void become_integer(struct lth_rewrite *rewrite, enum lth_op_id op, const
 		lth_rewrite_become(rewrite, LTH_OP_ID_Mul, scaled, 2, NULL, 0);
 		return;
 	}
-	lth_value_id terms[2] = {lth_rewrite_insert(rewrite, LTH_OP_ID_Mul, "scaled", scaled, 2, NULL, 0),
-				 by_columns(rewrite, bias, vector_axes)};
+	lth_value_id product = lth_rewrite_insert(rewrite, LTH_OP_ID_Mul, "scaled", scaled, 2, NULL, 0);
+	lth_value_id terms[2] = {product, by_columns(rewrite, bias, vector_axes)};
 	if (rewrite->code == LTH_OK)
 		lth_rewrite_become(rewrite, LTH_OP_ID_Add, terms, 2, NULL, 0);
 }

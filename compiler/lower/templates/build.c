@@ -5,8 +5,8 @@ static lth_lv unsigned_op(struct lth_loop_fn *fn, enum lth_scalar_op op, lth_lv 
 {
 	if (lth_loop_get(fn, a)->lanes > 1) /* vectors of constants and ramps */
 		return lth_loop_op2(fn, op, a, b);
-	lth_lv result = lth_loop_op2(fn, op, lth_loop_bitcast(fn, a, LTH_DTYPE_U64),
-				     lth_loop_bitcast(fn, b, LTH_DTYPE_U64));
+	lth_lv a_bits = lth_loop_bitcast(fn, a, LTH_DTYPE_U64), b_bits = lth_loop_bitcast(fn, b, LTH_DTYPE_U64);
+	lth_lv result = lth_loop_op2(fn, op, a_bits, b_bits);
 	return lth_loop_bitcast(fn, result, LTH_DTYPE_I64);
 }
 
@@ -29,7 +29,8 @@ lth_lv lth_t_zero(struct lth_loop_fn *fn, enum lth_dtype dtype, unsigned lanes)
 
 lth_lv lth_t_inside(struct lth_loop_fn *fn, lth_lv index, lth_lv limit)
 {
-	return t_lt(fn, lth_loop_bitcast(fn, index, LTH_DTYPE_U64), lth_loop_bitcast(fn, limit, LTH_DTYPE_U64));
+	lth_lv index_bits = lth_loop_bitcast(fn, index, LTH_DTYPE_U64);
+	return t_lt(fn, index_bits, lth_loop_bitcast(fn, limit, LTH_DTYPE_U64));
 }
 
 bool lth_t_is(struct lth_dims *dims, lth_dim dim, int64_t value)

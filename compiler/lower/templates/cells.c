@@ -25,7 +25,8 @@ static lth_lv affine(struct lth_loop_fn *fn, lth_lv x, double alpha, double beta
 static lth_lv softplus(struct lth_loop_fn *fn, lth_lv x)
 {
 	lth_lv small = op1(fn, LTH_SCALAR_EXP, op1(fn, LTH_SCALAR_NEG, op1(fn, LTH_SCALAR_ABS, x)));
-	return t_add(fn, t_max(fn, x, constant(fn, x, 0)), op1(fn, LTH_SCALAR_LOG1P, small));
+	lth_lv positive = t_max(fn, x, constant(fn, x, 0));
+	return t_add(fn, positive, op1(fn, LTH_SCALAR_LOG1P, small));
 }
 
 lth_lv lth_cell_activate(struct lth_loop_fn *fn, const struct lth_recurrent *p, unsigned direction, unsigned which,
@@ -40,14 +41,18 @@ lth_lv lth_cell_activate(struct lth_loop_fn *fn, const struct lth_recurrent *p, 
 	case LTH_ACT_TANH: return op1(fn, LTH_SCALAR_TANH, x);
 	case LTH_ACT_RELU: return t_max(fn, x, zero);
 	case LTH_ACT_AFFINE: return affine(fn, x, alpha, beta);
-	case LTH_ACT_LEAKY_RELU: return t_select(fn, t_lt(fn, x, zero), t_mul(fn, x, constant(fn, x, alpha)), x);
+	case LTH_ACT_LEAKY_RELU: {
+		lth_lv negative = t_lt(fn, x, zero);
+		return t_select(fn, negative, t_mul(fn, x, constant(fn, x, alpha)), x);
+	}
 	case LTH_ACT_THRESHOLDED_RELU: return t_select(fn, t_le(fn, x, constant(fn, x, alpha)), zero, x);
 	case LTH_ACT_SCALED_TANH:
 		return t_mul(fn, constant(fn, x, alpha), op1(fn, LTH_SCALAR_TANH, t_mul(fn, x, constant(fn, x, beta))));
 	case LTH_ACT_HARD_SIGMOID: return t_min(fn, t_max(fn, affine(fn, x, alpha, beta), zero), one);
-	case LTH_ACT_ELU:
-		return t_select(fn, t_lt(fn, x, zero), t_mul(fn, constant(fn, x, alpha), op1(fn, LTH_SCALAR_EXPM1, x)),
-				x);
+	case LTH_ACT_ELU: {
+		lth_lv negative = t_lt(fn, x, zero);
+		return t_select(fn, negative, t_mul(fn, constant(fn, x, alpha), op1(fn, LTH_SCALAR_EXPM1, x)), x);
+	}
 	case LTH_ACT_SOFTSIGN: return op2(fn, LTH_SCALAR_DIV, x, t_add(fn, one, op1(fn, LTH_SCALAR_ABS, x)));
 	case LTH_ACT_SOFTPLUS: return softplus(fn, x);
 	default: assert(!"activation"); return x;

@@ -288,7 +288,8 @@ static lth_lv all_inside(struct lth_tiles *tiles, unsigned rows, const struct wi
 		lth_lv reach = t_mul(fn, t_sub(fn, conv->kernel[axis], lth_loop_i64(fn, 1)), conv->dilation[axis]);
 		for (unsigned r = 0; r < rows; r++) {
 			lth_lv first = windows->start[axis][r], last = t_add(fn, first, reach);
-			lth_lv inside = t_and(fn, t_le(fn, lth_loop_i64(fn, 0), first), t_lt(fn, last, conv->in[axis]));
+			lth_lv begins = t_le(fn, lth_loop_i64(fn, 0), first), ends = t_lt(fn, last, conv->in[axis]);
+			lth_lv inside = t_and(fn, begins, ends);
 			result = result == LTH_LV_NONE ? inside : t_and(fn, result, inside);
 		}
 	}

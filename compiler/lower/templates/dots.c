@@ -73,8 +73,8 @@ static lth_lv fold_sums(struct dots *d, lth_lv *sums)
 		}
 		for (unsigned i = 0; i < lanes / blocks / 2; i++) {
 			lth_lv a = sums[2 * i], b = sums[2 * i + 1];
-			sums[i] = lth_loop_op2(fn, LTH_SCALAR_ADD, lth_loop_shuffle(fn, a, b, low, lanes),
-					       lth_loop_shuffle(fn, a, b, high, lanes));
+			lth_lv evens = lth_loop_shuffle(fn, a, b, low, lanes), odds = lth_loop_shuffle(fn, a, b, high, lanes);
+			sums[i] = lth_loop_op2(fn, LTH_SCALAR_ADD, evens, odds);
 		}
 	}
 	return sums[0];
@@ -128,19 +128,21 @@ static void add_taps(struct dots *d, lth_lv image, lth_lv y, const lth_lv *x, bo
 	int64_t padded = (d->channels + d->lanes - 1) / d->lanes * d->lanes;
 	lth_lv width = lth_t_param(d->emit, lth_dim_const(d->emit->dims, padded));
 	lth_lv output_step = t_mul(fn, t_mul(fn, d->kernel[0], d->kernel[1]), width);
-	for (unsigned p = 0; p < d->pixels; p++)
-		corner[p] = lth_loop_offset(fn, lth_loop_offset(fn, image, t_mul(fn, y, d->step[0]), memory),
-					    t_mul(fn, x[p], d->step[1]), memory);
+	for (unsigned p = 0; p < d->pixels; p++) {
+		lth_lv row = lth_loop_offset(fn, image, t_mul(fn, y, d->step[0]), memory);
+		corner[p] = lth_loop_offset(fn, row, t_mul(fn, x[p], d->step[1]), memory);
+	}
 	lth_lv ky = lth_loop_for(fn, lth_loop_i64(fn, 0), d->kernel[0], 1, sums, count, rows);
 	lth_lv kx = lth_loop_for(fn, lth_loop_i64(fn, 0), d->kernel[1], 1, rows, count, columns);
 	lth_lv down = t_mul(fn, ky, d->dilation[0]), along = t_mul(fn, kx, d->dilation[1]);
-	lth_lv distance = t_add(fn, t_mul(fn, down, d->step[0]), t_mul(fn, along, d->step[1]));
+	lth_lv distance = t_mul(fn, down, d->step[0]);
+	distance = t_add(fn, distance, t_mul(fn, along, d->step[1]));
 	for (unsigned p = 0; p < d->pixels; p++) {
 		pixels[p] = lth_loop_offset(fn, corner[p], distance, memory);
 		if (!checked)
 			continue;
-		lth_lv inside = t_and(fn, lth_t_inside(fn, t_add(fn, y, down), d->in[0]),
-				      lth_t_inside(fn, t_add(fn, x[p], along), d->in[1]));
+		lth_lv inside_y = lth_t_inside(fn, t_add(fn, y, down), d->in[0]);
+		lth_lv inside = t_and(fn, inside_y, lth_t_inside(fn, t_add(fn, x[p], along), d->in[1]));
 		pixels[p] = t_select(fn, inside, pixels[p], d->zeros);
 	}
 	lth_lv tap = t_mul(fn, t_add(fn, t_mul(fn, ky, d->kernel[1]), kx), width);
@@ -154,7 +156,8 @@ static lth_lv inside(struct dots *d, int axis, lth_lv first, lth_lv last)
 {
 	struct lth_loop_fn *fn = d->emit->fn;
 	lth_lv reach = t_mul(fn, t_sub(fn, d->kernel[axis], lth_loop_i64(fn, 1)), d->dilation[axis]);
-	return t_and(fn, t_le(fn, lth_loop_i64(fn, 0), first), t_lt(fn, t_add(fn, last, reach), d->in[axis]));
+	lth_lv begins = t_le(fn, lth_loop_i64(fn, 0), first);
+	return t_and(fn, begins, t_lt(fn, t_add(fn, last, reach), d->in[axis]));
 }
 
 /* ---- tiles ---- */
@@ -195,7 +198,8 @@ static void emit_tile(struct dots *d, lth_lv n, lth_lv image, lth_lv y, lth_lv x
 	}
 	for (unsigned i = 0; i < d->lanes; i++)
 		sums[i] = outside[i] = zero;
-	lth_loop_if(fn, t_and(fn, inside(d, 0, row, row), inside(d, 1, columns[0], columns[d->pixels - 1])));
+	lth_lv row_inside = inside(d, 0, row, row);
+	lth_loop_if(fn, t_and(fn, row_inside, inside(d, 1, columns[0], columns[d->pixels - 1])));
 	add_taps(d, image, row, columns, false, sums);
 	lth_loop_else(fn, sums, count);
 	add_taps(d, image, row, columns, true, outside);
@@ -227,8 +231,8 @@ static void read_params(struct dots *d)
 	d->first_tap = conv->w.pointer;
 	d->zeros = lth_loop_scratch(fn);
 	lth_lv i = lth_loop_for(fn, lth_loop_i64(fn, 0), lth_loop_i64(fn, d->channels), 1, NULL, 0, NULL);
-	lth_loop_store(fn, lth_loop_offset(fn, d->zeros, i, conv->x.memory), lth_t_zero(fn, d->compute, 1),
-		       conv->x.memory, LTH_LV_NONE);
+	lth_lv at = lth_loop_offset(fn, d->zeros, i, conv->x.memory);
+	lth_loop_store(fn, at, lth_t_zero(fn, d->compute, 1), conv->x.memory, LTH_LV_NONE);
 	lth_loop_end_for(fn, NULL, 0, NULL);
 	emit->scratch_bytes = lth_dim_const(emit->dims, d->channels * (lth_dtype_bits(conv->x.memory) / 8));
 }

@@ -274,8 +274,8 @@ static void emit_unit(struct lth_tiles *tiles, struct driver *driver, lth_lv uni
 		lth_loop_else(fn, NULL, 0);
 	if (columns->has_tail) {
 		lth_lv behind = t_sub(fn, panel, driver->full_panels);
-		tiles->column = t_add(fn, t_mul_const(fn, driver->full_panels, lth_tile_width(&columns->full)),
-				      t_mul_const(fn, behind, lth_tile_width(&columns->tail)));
+		lth_lv full = t_mul_const(fn, driver->full_panels, lth_tile_width(&columns->full));
+		tiles->column = t_add(fn, full, t_mul_const(fn, behind, lth_tile_width(&columns->tail)));
 		enter_panel(tiles, driver, &columns->tail);
 		lth_tiles_block(tiles, &columns->tail, columns->tail_ragged, count, start);
 	}

@@ -107,8 +107,8 @@ static void multiply_input(struct layer *layer, unsigned first, unsigned count, 
 	const struct lth_operand *x = &layer->p->x;
 	lth_lv rows[MAX_ROWS];
 	for (unsigned r = 0; r < layer->rows; r++) {
-		lth_lv at = t_add(fn, t_mul(fn, layer->time[r], layer->x_step),
-				  t_mul(fn, layer->row[r], layer->x_batch));
+		lth_lv step = t_mul(fn, layer->time[r], layer->x_step);
+		lth_lv at = t_add(fn, step, t_mul(fn, layer->row[r], layer->x_batch));
 		rows[r] = lth_loop_offset(fn, x->pointer, at, x->memory);
 	}
 	multiply(layer, rows, x->memory, layer->w, layer->input, first, count, acc);
@@ -183,9 +183,10 @@ static void step_rnn(struct layer *layer)
 		acc[r] = bias(layer, 0, true, true);
 	multiply_input(layer, 0, 1, acc);
 	multiply_state(layer, layer->h_now, 0, 1, acc);
-	for (unsigned r = 0; r < layer->rows; r++)
-		finish_state(layer, r, scratch_load(layer, layer->h_now, r),
-			     lth_cell_activate(layer->emit->fn, layer->p, layer->direction, 0, acc[r]));
+	for (unsigned r = 0; r < layer->rows; r++) {
+		lth_lv before = scratch_load(layer, layer->h_now, r);
+		finish_state(layer, r, before, lth_cell_activate(layer->emit->fn, layer->p, layer->direction, 0, acc[r]));
+	}
 	close_units(layer);
 }
 
@@ -247,8 +248,8 @@ static void start_states(struct layer *layer)
 	struct lth_loop_fn *fn = layer->emit->fn;
 	open_units(layer);
 	for (unsigned r = 0; r < layer->rows; r++) {
-		lth_lv at = t_add(fn, t_mul(fn, layer->dir, layer->state_dir),
-				  t_mul(fn, layer->row[r], layer->state_batch));
+		lth_lv direction = t_mul(fn, layer->dir, layer->state_dir);
+		lth_lv at = t_add(fn, direction, t_mul(fn, layer->row[r], layer->state_batch));
 		lth_lv zero = lth_t_zero(fn, layer->compute, layer->lanes);
 		const struct lth_operand *h = &layer->p->initial_h, *c = &layer->p->initial_c;
 		at = t_add(fn, at, layer->unit);

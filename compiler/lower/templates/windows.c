@@ -107,7 +107,8 @@ static void fetch_ahead(struct lth_windows *w, lth_lv n, lth_lv image, lth_lv y,
 	lth_lv x0 = t_add_const(fn, t_sub(fn, t_mul_const(fn, x, w->x_axis.stride), w->x_pad),
 				reach(&w->x_axis, w->tile_x));
 	for (int64_t iy = first < 0 ? 0 : first; iy < rows; iy++) {
-		lth_lv at = t_add(fn, t_mul(fn, t_add_const(fn, y0, iy), w->y_step), t_mul(fn, x0, w->x_step));
+		lth_lv at = t_mul(fn, t_add_const(fn, y0, iy), w->y_step);
+		at = t_add(fn, at, t_mul(fn, x0, w->x_step));
 		lth_lv row = lth_loop_offset(fn, image, t_add(fn, at, t_mul_const(fn, channel, columns)), w->x.memory);
 		for (int64_t element = 0; element < columns * w->lanes; element += line)
 			lth_loop_prefetch(fn, lth_loop_offset(fn, row, lth_loop_i64(fn, element), w->x.memory), false);
@@ -134,7 +135,8 @@ static lth_lv load_pixel(struct lth_windows *w, lth_lv pixel, lth_lv channel, lt
 	}
 	if (!w->bytes)
 		return value;
-	return t_sub(fn, lth_loop_cast(fn, value, w->compute), lth_loop_cast(fn, w->bytes->padding, w->compute));
+	value = lth_loop_cast(fn, value, w->compute);
+	return t_sub(fn, value, lth_loop_cast(fn, w->bytes->padding, w->compute));
 }
 
 static lth_lv combine(struct lth_windows *w, lth_lv acc, lth_lv value, lth_lv weight)
@@ -213,7 +215,8 @@ static void hand_over_buffered(struct lth_windows *w, lth_lv n, lth_lv y, lth_lv
 	lth_lv at = t_mul_const(fn, t_add(fn, t_mul_const(fn, ty, w->tile_x), tx), w->lanes);
 	lth_lv value = lth_loop_load(fn, lth_loop_offset(fn, w->buffer, at, w->compute), w->compute, w->lanes,
 				     LTH_LV_NONE);
-	hand_over(w, n, t_add(fn, y, ty), t_add(fn, x, tx), channel, value, mask);
+	lth_lv at_y = t_add(fn, y, ty), at_x = t_add(fn, x, tx);
+	hand_over(w, n, at_y, at_x, channel, value, mask);
 	lth_loop_end_for(fn, NULL, 0, NULL);
 	lth_loop_end_for(fn, NULL, 0, NULL);
 }
@@ -231,8 +234,9 @@ static void emit_tile(struct lth_windows *w, lth_lv n, lth_lv image, lth_lv y, l
 	lth_lv pixels[LTH_MAX_WINDOW_EXTENT][LTH_MAX_WINDOW_EXTENT], acc[LTH_MAX_WINDOW_TILE], mask = LTH_LV_NONE;
 	unsigned count = w->tile_y * w->tile_x;
 	bool dear = w->emit->epilogue->cost > DEAR_EPILOGUE;
-	place_pixels(w, image, t_sub(fn, t_mul_const(fn, y, w->y.stride), w->y_pad),
-		     t_sub(fn, t_mul_const(fn, x, w->x_axis.stride), w->x_pad), pixels);
+	lth_lv y0 = t_sub(fn, t_mul_const(fn, y, w->y.stride), w->y_pad);
+	lth_lv x0 = t_sub(fn, t_mul_const(fn, x, w->x_axis.stride), w->x_pad);
+	place_pixels(w, image, y0, x0, pixels);
 	lth_lv channel = lth_loop_for(fn, lth_loop_i64(fn, 0), w->num_channels, w->lanes, NULL, 0, NULL);
 	if (lth_dim_known_factor(w->emit->dims, w->channels) % w->lanes)
 		mask = lth_loop_mask(fn, t_sub(fn, w->num_channels, channel), w->lanes);
@@ -242,12 +246,13 @@ static void emit_tile(struct lth_windows *w, lth_lv n, lth_lv image, lth_lv y, l
 		acc[i] = start_value(w, w->lanes);
 	reduce_tile(w, pixels, channel, mask, acc);
 	if (!dear && count > 1) {
-		lth_lv full = t_and(fn, t_le(fn, t_add_const(fn, y, w->tile_y), w->y_out),
-				    t_le(fn, t_add_const(fn, x, w->tile_x), w->x_out));
+		lth_lv full_y = t_le(fn, t_add_const(fn, y, w->tile_y), w->y_out);
+		lth_lv full = t_and(fn, full_y, t_le(fn, t_add_const(fn, x, w->tile_x), w->x_out));
 		lth_loop_if(fn, full);
-		for (unsigned i = 0; i < count; i++)
-			hand_over(w, n, t_add_const(fn, y, i / w->tile_x), t_add_const(fn, x, i % w->tile_x), channel,
-				  acc[i], mask);
+		for (unsigned i = 0; i < count; i++) {
+			lth_lv at_y = t_add_const(fn, y, i / w->tile_x), at_x = t_add_const(fn, x, i % w->tile_x);
+			hand_over(w, n, at_y, at_x, channel, acc[i], mask);
+		}
 		lth_loop_else(fn, NULL, 0);
 	}
 	if (count > 1)

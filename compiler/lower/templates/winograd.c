@@ -127,12 +127,13 @@ static void transform_input(struct winograd *w, const lth_lv d[POINTS], lth_lv o
 	double pp = P * P, qq = Q * Q;
 	lth_lv odd_p = t_fma(fn, scale(w, -qq), d[1], d[3]), even_p = t_fma(fn, scale(w, -qq), d[2], d[4]);
 	lth_lv odd_q = t_fma(fn, scale(w, -pp), d[1], d[3]), even_q = t_fma(fn, scale(w, -pp), d[2], d[4]);
-	out[0] = t_fma(fn, scale(w, pp * qq), d[0], t_fma(fn, scale(w, -(pp + qq)), d[2], d[4]));
+	lth_lv product = scale(w, pp * qq), sum = scale(w, -(pp + qq));
+	out[0] = t_fma(fn, product, d[0], t_fma(fn, sum, d[2], d[4]));
 	out[1] = t_fma(fn, scale(w, P), odd_p, even_p);
 	out[2] = t_fma(fn, scale(w, -P), odd_p, even_p);
 	out[3] = t_fma(fn, scale(w, Q), odd_q, even_q);
 	out[4] = t_fma(fn, scale(w, -Q), odd_q, even_q);
-	out[5] = t_fma(fn, scale(w, pp * qq), d[1], t_fma(fn, scale(w, -(pp + qq)), d[3], d[5]));
+	out[5] = t_fma(fn, product, d[1], t_fma(fn, sum, d[3], d[5]));
 }
 
 /* A^T m. */
@@ -142,9 +143,11 @@ static void transform_output(struct winograd *w, const lth_lv m[POINTS], lth_lv 
 	lth_lv sum_p = t_add(fn, m[1], m[2]), difference_p = t_sub(fn, m[1], m[2]);
 	lth_lv sum_q = t_add(fn, m[3], m[4]), difference_q = t_sub(fn, m[3], m[4]);
 	out[0] = t_add(fn, t_add(fn, m[0], sum_p), sum_q);
-	out[1] = t_fma(fn, scale(w, P), difference_p, t_mul(fn, scale(w, Q), difference_q));
-	out[2] = t_fma(fn, scale(w, P * P), sum_p, t_mul(fn, scale(w, Q * Q), sum_q));
-	out[3] = t_fma(fn, scale(w, P * P * P), difference_p, t_fma(fn, scale(w, Q * Q * Q), difference_q, m[5]));
+	lth_lv first = t_mul(fn, scale(w, Q), difference_q), second = t_mul(fn, scale(w, Q * Q), sum_q);
+	lth_lv third = t_fma(fn, scale(w, Q * Q * Q), difference_q, m[5]);
+	out[1] = t_fma(fn, scale(w, P), difference_p, first);
+	out[2] = t_fma(fn, scale(w, P * P), sum_p, second);
+	out[3] = t_fma(fn, scale(w, P * P * P), difference_p, third);
 }
 
 /* Tiles. */
@@ -168,17 +171,20 @@ static void place_pixels(struct winograd *w, lth_lv pixels[PRODUCTS])
 	lth_lv image = lth_loop_offset(fn, w->p->x.pointer, t_mul(fn, w->n, w->x_batch), memory);
 	lth_lv inside[POINTS], offset[POINTS];
 	for (int j = 0; j < POINTS; j++) {
-		lth_lv x = t_add(fn, t_sub(fn, w->x, w->pad[1]), t_mul_const(fn, w->phases[1], j));
+		lth_lv left = t_sub(fn, w->x, w->pad[1]);
+		lth_lv x = t_add(fn, left, t_mul_const(fn, w->phases[1], j));
 		inside[j] = lth_t_inside(fn, x, w->in[1]);
 		offset[j] = t_mul(fn, x, w->step[1]);
 	}
 	for (int i = 0; i < POINTS; i++) {
-		lth_lv y = t_add(fn, t_sub(fn, w->y, w->pad[0]), t_mul_const(fn, w->phases[0], i));
+		lth_lv top = t_sub(fn, w->y, w->pad[0]);
+		lth_lv y = t_add(fn, top, t_mul_const(fn, w->phases[0], i));
 		lth_lv inside_y = lth_t_inside(fn, y, w->in[0]);
 		lth_lv row = lth_loop_offset(fn, image, t_mul(fn, y, w->step[0]), memory);
-		for (int j = 0; j < POINTS; j++)
-			pixels[i * POINTS + j] = t_select(fn, t_and(fn, inside_y, inside[j]),
-							  lth_loop_offset(fn, row, offset[j], memory), w->zeros);
+		for (int j = 0; j < POINTS; j++) {
+			lth_lv both = t_and(fn, inside_y, inside[j]), pixel = lth_loop_offset(fn, row, offset[j], memory);
+			pixels[i * POINTS + j] = t_select(fn, both, pixel, w->zeros);
+		}
 	}
 }
 
@@ -229,7 +235,8 @@ static void product_tile(struct winograd *w, const struct lth_tile *tile, lth_lv
 	lth_lv block = lth_loop_for(fn, lth_loop_i64(fn, 0), w->in_blocks, 1, state, count + 1, phis);
 	struct lth_tile_rows rows = {.steps = LTH_STEP_ADJACENT, .memory = w->compute, .ahead = LTH_LV_NONE};
 	for (unsigned r = 0; r < tile->rows; r++) {
-		lth_lv slot = t_add(fn, t_mul(fn, block, w->block), t_add_const(fn, first_row, r));
+		lth_lv begin = t_mul(fn, block, w->block);
+		lth_lv slot = t_add(fn, begin, t_add_const(fn, first_row, r));
 		lth_lv at = t_mul_const(fn, t_add(fn, t_mul_const(fn, slot, PRODUCTS), product), w->lanes);
 		rows.pointer[r] = lth_loop_offset(fn, w->v, at, w->compute);
 	}
@@ -303,7 +310,8 @@ static void hand_over_buffered(struct winograd *w, lth_lv column, lth_lv results
 			       results[i / OUTPUTS][i % OUTPUTS], w->compute, LTH_LV_NONE);
 	lth_lv i = lth_loop_for(fn, zero, four, 1, NULL, 0, NULL), y = pixel(w, 0, i);
 	lth_lv j = lth_loop_for(fn, zero, four, 1, NULL, 0, NULL), x = pixel(w, 1, j);
-	lth_loop_if(fn, t_and(fn, t_lt(fn, y, w->out[0]), t_lt(fn, x, w->out[1])));
+	lth_lv inside_y = t_lt(fn, y, w->out[0]), inside_x = t_lt(fn, x, w->out[1]);
+	lth_loop_if(fn, t_and(fn, inside_y, inside_x));
 	lth_lv at = t_mul_const(fn, t_add(fn, t_mul_const(fn, i, OUTPUTS), j), w->lanes);
 	lth_lv value = lth_loop_load(fn, lth_loop_offset(fn, w->buffer, at, w->compute), w->compute, w->lanes,
 				     LTH_LV_NONE);
@@ -340,12 +348,12 @@ static void output_tile(struct winograd *w, lth_lv slot)
 	for (int i = 0; i < OUTPUTS; i++)
 		transform_output(w, half[i], results[i]);
 	if (!dear) {
-		lth_loop_if(fn,
-			    t_and(fn, t_lt(fn, pixel(w, 0, last), w->out[0]), t_lt(fn, pixel(w, 1, last), w->out[1])));
-		for (int i = 0; i < OUTPUTS * OUTPUTS; i++)
-			hand_over(w, pixel(w, 0, lth_loop_i64(fn, i / OUTPUTS)),
-				  pixel(w, 1, lth_loop_i64(fn, i % OUTPUTS)), column, results[i / OUTPUTS][i % OUTPUTS],
-				  mask);
+		lth_lv inside_y = t_lt(fn, pixel(w, 0, last), w->out[0]), inside_x = t_lt(fn, pixel(w, 1, last), w->out[1]);
+		lth_loop_if(fn, t_and(fn, inside_y, inside_x));
+		for (int i = 0; i < OUTPUTS * OUTPUTS; i++) {
+			lth_lv y = pixel(w, 0, lth_loop_i64(fn, i / OUTPUTS)), x = pixel(w, 1, lth_loop_i64(fn, i % OUTPUTS));
+			hand_over(w, y, x, column, results[i / OUTPUTS][i % OUTPUTS], mask);
+		}
 		lth_loop_else(fn, NULL, 0);
 	}
 	hand_over_buffered(w, column, results, mask);
@@ -430,8 +438,8 @@ static void lay_out_scratch(struct winograd *w, int64_t channels)
 	w->m = lth_loop_offset(fn, w->buffer, lth_t_param(emit, lth_dim_const(emit->dims, m)), LTH_DTYPE_U8);
 	emit->scratch_bytes = lth_dim_const(emit->dims, end);
 	lth_lv i = lth_loop_for(fn, lth_loop_i64(fn, 0), w->in_blocks, 1, NULL, 0, NULL);
-	lth_loop_store(fn, lth_loop_offset(fn, w->zeros, t_mul_const(fn, i, w->lanes), w->compute),
-		       lth_t_zero(fn, w->compute, w->lanes), w->compute, LTH_LV_NONE);
+	lth_lv at = lth_loop_offset(fn, w->zeros, t_mul_const(fn, i, w->lanes), w->compute);
+	lth_loop_store(fn, at, lth_t_zero(fn, w->compute, w->lanes), w->compute, LTH_LV_NONE);
 	lth_loop_end_for(fn, NULL, 0, NULL);
 }
 
