@@ -194,6 +194,7 @@ struct lathe_counters {
 	uint64_t output_bytes;        /* of outputs that were handed over and not yet released */
 	uint64_t system_allocations;  /* times that arena, pool or outputs asked the system */
 	uint64_t last_run_allocations; /* storages from the pool and system allocations of the last run */
+	uint64_t last_run_copies;      /* tensors that the last run copied beside its kernels: states, branches, outputs */
 };
 
 /* One instruction's time over the runs so far. */

@@ -63,6 +63,7 @@ static char *summary(const json_t *document, const struct lth_answer *answer)
 		print_figure(&text, "arena", memory, "arena_bytes", "bytes");
 		print_figure(&text, "constants", memory, "constants_bytes", "bytes");
 		print_figure(&text, "allocations a run", memory, "allocations_per_run", "");
+		print_figure(&text, "copies a run", memory, "copies_per_run", "");
 		if (certificate)
 			lth_buf_printf(&text, "  %-22s %s\n", "certificate", certificate);
 	}

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 struct lth_profiler {
-	uint64_t runs, system_allocations, last_run_allocations;
+	uint64_t runs, system_allocations, last_run_allocations, last_run_copies;
 	int64_t peak_bytes;
 	/* Per instruction; NULL when not asked for. */
 	uint64_t *calls, *ns, *bytes;

@@ -140,6 +140,7 @@ static const struct {
 	{"live bound", BYTES, "memory", NULL, "live_bound_bytes"},
 	{"without reuse", BYTES, "memory", NULL, "naive_bytes"},
 	{"allocations a run", INTEGER, "measure", NULL, "allocations_per_run"},
+	{"copies a run", INTEGER, "measure", NULL, "copies_per_run"},
 	{"peak, measured", BYTES, "measure", NULL, "peak_bytes"},
 	{"resident, measured", BYTES, "measure", NULL, "peak_rss_bytes"},
 	{"latency, least", MICROSECONDS, "measure", "latency_us", "min"},

@@ -226,8 +226,9 @@ static json_t *memory_part(const struct lth_variant *variant)
 				    json_pack("{s:i, s:f, s:f}", "shapes", (int)variant->memory_report.shapes,
 					      "mean_arena_over_bound", variant->memory_report.mean_ratio,
 					      "worst_arena_over_bound", variant->memory_report.worst_ratio));
-	if (variant->measured)
-		json_object_set(out, "allocations_per_run", json_object_get(variant->measured, "allocations_per_run"));
+	static const char *const measured[] = {"allocations_per_run", "copies_per_run"};
+	for (size_t i = 0; variant->measured && i < sizeof(measured) / sizeof(*measured); i++)
+		json_object_set(out, measured[i], json_object_get(variant->measured, measured[i]));
 	json_decref(hint);
 	return out;
 }

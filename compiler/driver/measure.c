@@ -227,10 +227,11 @@ static json_t *report(const struct lth_variant *variant, struct runner *r, const
 	snprintf(digest, sizeof(digest), "%016llx", (unsigned long long)r->digest);
 	json_t *latency = json_pack("{s:f, s:f, s:f, s:f}", "min", r->latency_us[0], "p50", r->latency_us[runs / 2],
 				    "p90", r->latency_us[runs * 9 / 10], "p99", r->latency_us[runs * 99 / 100]);
-	json_t *out = json_pack("{s:I, s:o, s:I, s:o, s:I, s:I, s:s, s:b, s:f}", "runs", (json_int_t)runs, "dims",
+	json_t *out = json_pack("{s:I, s:o, s:I, s:o, s:I, s:I, s:I, s:s, s:b, s:f}", "runs", (json_int_t)runs, "dims",
 				dims_used(r), "threads", (json_int_t)variant->threads, "latency_us", latency,
 				"peak_bytes", (json_int_t)counters.peak_bytes, "allocations_per_run",
-				(json_int_t)counters.last_run_allocations, "outputs_digest", digest, "outputs_equal",
+				(json_int_t)counters.last_run_allocations, "copies_per_run",
+				(json_int_t)counters.last_run_copies, "outputs_digest", digest, "outputs_equal",
 				r->digest == first->digest, "largest_error", largest_error(r, first));
 	if (json_is_true(lth_variant_option(variant, LTH_OPTION_ID_MEASURE_PROFILE)))
 		json_object_set_new(out, "profile", profile_of(r));

@@ -129,7 +129,7 @@ static enum lth_code run_pass(struct lth_variant *variant, enum lth_pass_id id)
 	case LTH_PASS_ID_ManifestLifetimes:
 		return lifetimes(variant);
 	case LTH_PASS_ID_ShareBranches:
-		return lth_share_branches(variant->program, variant->diag);
+		return lth_share_branches(variant->program, has_budget(variant), variant->diag);
 	case LTH_PASS_ID_FuseSizes:
 		variant->program->fused_sizes = true;
 		return LTH_OK;

@@ -3,7 +3,8 @@
  * Backward dataflow over structured control flow. A storage allocated in a block is killed in that block. One that is
  * allocated before an if and last used inside it is killed in both arms: after its last use in an arm that uses it, at
  * the start of one that does not. Uses inside a loop of what was allocated before it count at the loop's end, since the
- * next turn may use it again. Thread rule: as the program's. */
+ * next turn may use it again. Storages that swap end together, behind the last use of any. Thread rule: as the
+ * program's. */
 #include "compiler/memory/memory.h"
 
 #include <stdlib.h>
@@ -17,7 +18,9 @@ struct kill {
 struct lifetimes {
 	struct lth_program *program;
 	uint32_t *born;      /* by storage: its ALLOC, or LTH_NONE */
-	uint32_t *last_use;  /* by storage, lifted to the block of its ALLOC */
+	uint32_t *last_use;  /* by class of those that swap, lifted to the block of its ALLOCs */
+	uint32_t *classes;   /* by storage (lth_program_swap_classes) */
+	bool *handed_out;    /* by class: an output is of it */
 	uint32_t *parent;    /* by instruction: the IF, ELSE or LOOP that opens its block, or LTH_NONE */
 	struct kill *kills;
 	uint32_t num_kills, cap_kills;
@@ -57,9 +60,9 @@ static void use(struct lifetimes *l, uint32_t storage, uint32_t at)
 {
 	if (storage == LTH_NONE || l->born[storage] == LTH_NONE)
 		return;
-	uint32_t end = lift(l, at, l->parent[l->born[storage]]);
-	if (l->last_use[storage] == LTH_NONE || end > l->last_use[storage])
-		l->last_use[storage] = end;
+	uint32_t end = lift(l, at, l->parent[l->born[storage]]), class = l->classes[storage];
+	if (l->last_use[class] == LTH_NONE || end > l->last_use[class])
+		l->last_use[class] = end;
 }
 
 static void add_kill(struct lifetimes *l, uint32_t at, uint32_t storage)
@@ -74,17 +77,19 @@ static void add_kill(struct lifetimes *l, uint32_t at, uint32_t storage)
 	kills[l->num_kills++] = (struct kill){at, storage};
 }
 
-/* Last use of a storage at positions [begin, end), lifted out of loops, or LTH_NONE. */
-static uint32_t last_use_between(const struct lifetimes *l, uint32_t storage, uint32_t begin, uint32_t end,
+/* Last use of a class at positions [begin, end), lifted out of loops, or LTH_NONE. */
+static uint32_t last_use_between(const struct lifetimes *l, uint32_t class, uint32_t begin, uint32_t end,
 				 uint32_t block)
 {
 	const struct lth_program *program = l->program;
 	uint32_t last = LTH_NONE;
 	for (uint32_t i = begin; i < end; i++) {
 		const struct lth_instr *instr = &program->instrs[i];
-		bool uses = instr->op == LTH_INSTR_CALL && instr->scratch == storage;
+		bool uses = instr->op == LTH_INSTR_CALL && instr->scratch != LTH_NONE &&
+			    l->classes[instr->scratch] == class;
 		for (uint32_t k = 0; k < instr->num_tensors && !uses; k++)
-			uses = instr->tensors[k] != LTH_NONE && program->tensors[instr->tensors[k]].storage == storage;
+			uses = instr->tensors[k] != LTH_NONE &&
+			       l->classes[program->tensors[instr->tensors[k]].storage] == class;
 		if (uses) {
 			uint32_t at = lift(l, i, block);
 			last = last == LTH_NONE || at > last ? at : last;
@@ -136,8 +141,8 @@ static void place(struct lifetimes *l, uint32_t storage, uint32_t at, uint32_t b
 		add_kill(l, end_at, storage);
 		return;
 	}
-	uint32_t then_last = last_use_between(l, storage, if_at + 1, else_at, if_at);
-	uint32_t else_last = last_use_between(l, storage, else_at + 1, end_at, else_at);
+	uint32_t then_last = last_use_between(l, l->classes[storage], if_at + 1, else_at, if_at);
+	uint32_t else_last = last_use_between(l, l->classes[storage], else_at + 1, end_at, else_at);
 	if (then_last == LTH_NONE)
 		add_kill(l, if_at, storage);
 	else
@@ -215,15 +220,20 @@ enum lth_code lth_manifest_lifetimes(struct lth_program *program, struct lth_dia
 	l.parent = lth_arena_array(program->arena, program->num_instrs + 1, sizeof(*l.parent));
 	l.born = lth_arena_array(program->arena, program->num_storages + 1, sizeof(*l.born));
 	l.last_use = lth_arena_array(program->arena, program->num_storages + 1, sizeof(*l.last_use));
-	if (!l.parent || !l.born || !l.last_use)
+	l.classes = lth_arena_array(program->arena, program->num_storages + 1, sizeof(*l.classes));
+	l.handed_out = lth_arena_array(program->arena, program->num_storages + 1, sizeof(*l.handed_out));
+	if (!l.parent || !l.born || !l.last_use || !l.classes || !l.handed_out)
 		goto exhausted;
 	memset(l.born, 0xff, program->num_storages * sizeof(*l.born));
 	memset(l.last_use, 0xff, program->num_storages * sizeof(*l.last_use));
+	lth_program_swap_classes(program, l.classes);
+	for (uint32_t s = 0; s < program->num_storages; s++)
+		l.handed_out[l.classes[s]] |= program->storages[s].kind == LTH_STORAGE_OUTPUT;
 	find_blocks(&l);
 	for (uint32_t i = 0; i < program->num_instrs; i++) {
 		const struct lth_instr *instr = &program->instrs[i];
 		if (instr->op == LTH_INSTR_ALLOC)
-			l.born[instr->storage] = l.last_use[instr->storage] = i;
+			l.born[instr->storage] = l.last_use[l.classes[instr->storage]] = i;
 		if (instr->op == LTH_INSTR_CALL)
 			use(&l, instr->scratch, i);
 		for (uint32_t k = 0; k < instr->num_tensors; k++)
@@ -233,8 +243,9 @@ enum lth_code lth_manifest_lifetimes(struct lth_program *program, struct lth_dia
 	for (uint32_t i = 0; i < program->num_outputs; i++)
 		use(&l, program->tensors[program->outputs[i].tensor].storage, program->num_instrs - 1);
 	for (uint32_t s = 0; s < program->num_storages; s++)
-		if (l.born[s] != LTH_NONE && l.last_use[s] != program->num_instrs - 1)
-			place(&l, s, l.last_use[s], l.parent[l.born[s]]);
+		if (l.born[s] != LTH_NONE && l.last_use[l.classes[s]] != program->num_instrs - 1 &&
+		    !l.handed_out[l.classes[s]])
+			place(&l, s, l.last_use[l.classes[s]], l.parent[l.born[s]]);
 	insert_kills(&l);
 	if (l.exhausted || !lth_arena_ok(program->arena))
 		goto exhausted;

@@ -17,5 +17,7 @@ noinst_LIBRARIES += %D%/libmemory.a
 	%D%/plan_program.c \
 	%D%/remat.c \
 	%D%/reuse.c \
-	%D%/shapes.c
+	%D%/shapes.c \
+	%D%/spans.c %D%/spans.h \
+	%D%/swap.c
 include compiler/memory/plan/local.mk

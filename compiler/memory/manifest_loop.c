@@ -407,6 +407,25 @@ static void begin_condition(struct loop *loop)
 	lth_build_copy(builder, loop->condition, lth_program_tensor(builder->program, &scalar), loop->node->name);
 }
 
+static bool is_true(struct lth_graph *graph, lth_value_id value)
+{
+	const int64_t *list;
+	uint32_t count;
+	const struct lth_contents *contents = graph->values[value].contents;
+	int64_t known;
+	if (contents && contents->dims)
+		return lth_dim_is_const(graph->dims, contents->dims[0], &known) && known;
+	return lth_value_const_ints(graph, value, &list, &count) && count == 1 && list[0];
+}
+
+/* Is the condition true before every turn? Then the trip count alone ends the loop. */
+static bool always_true(const struct lth_builder *builder, const struct lth_node *node, lth_region_id body)
+{
+	const struct lth_region *region = &builder->graph->regions[body];
+	return is_true(builder->graph, lth_node_input(node, 1)) &&
+	       (region->outputs[0] == region->inputs[1] || is_true(builder->graph, region->outputs[0]));
+}
+
 enum lth_code lth_build_loop(struct lth_builder *builder, const struct lth_node *node)
 {
 	struct loop loop = {.builder = builder,
@@ -434,7 +453,8 @@ enum lth_code lth_build_loop(struct lth_builder *builder, const struct lth_node 
 		else
 			return lth_build_unsupported(builder, node, "a trip count that is not known when it begins");
 	}
-	if (lth_node_input(node, 1) != LTH_NONE)
+	bool counted = loop.trips != LTH_NONE && lth_node_input(node, 1) != LTH_NONE && always_true(builder, node, loop.body);
+	if (lth_node_input(node, 1) != LTH_NONE && !counted)
 		begin_condition(&loop);
 	else if (loop.trips == LTH_NONE)
 		return lth_build_unsupported(builder, node, "a loop without an end");

@@ -93,9 +93,10 @@ void lth_lifetimes_to_the_end(struct lth_program *program);
 void lth_lifetimes_set_ranges(struct lth_program *program);
 
 /* ShareBranches: the ranges of an If's arms as they are, so that they overlap in the plan, and next states of a loop
- * written in place; behind ManifestLifetimes. Without it, lth_branches_add_up makes storages of arms live through the
+ * written in place or swapped with the old ones; behind ManifestLifetimes. `tight`: no swap may cost memory, not even the
+ * 32nd of the live bound that it else may. Without the pass, lth_branches_add_up makes storages of arms live through the
  * whole If. branches.c */
-LTH_MUST_CHECK enum lth_code lth_share_branches(struct lth_program *program, struct lth_diag *diag);
+LTH_MUST_CHECK enum lth_code lth_share_branches(struct lth_program *program, bool tight, struct lth_diag *diag);
 void lth_branches_add_up(struct lth_program *program);
 
 /* Rematerialize: recomputes cheap values until the live bound at these symbol values is at most `target_bytes` or nothing

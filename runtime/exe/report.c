@@ -215,6 +215,8 @@ static void put_bench(const struct lth_exe *exe, const struct lth_exe_options *o
 	put_number(out, "peak_rss_bytes", (int64_t)usage.ru_maxrss * 1024);
 	lth_buf_putc(out, ',');
 	put_number(out, "allocations_per_run", (int64_t)counters.last_run_allocations);
+	lth_buf_putc(out, ',');
+	put_number(out, "copies_per_run", (int64_t)counters.last_run_copies);
 }
 
 enum lth_code lth_exe_bench(struct lth_exe *exe, const struct lth_exe_options *options, struct lth_buf *out,

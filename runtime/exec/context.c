@@ -26,6 +26,7 @@ static bool make_arrays(struct lathe_context *c)
 	c->stack = lth_arena_array(c->memory, (size_t)program->num_exprs * 2 + 1, sizeof(*c->stack));
 	c->fresh = lth_arena_array(c->memory, program->num_exprs, sizeof(*c->fresh));
 	c->handles = lth_arena_array(c->memory, program->num_inputs, sizeof(*c->handles));
+	c->homes = lth_arena_array(c->memory, x->num_swapped_outputs, sizeof(*c->homes));
 	c->output_given = lth_arena_array(c->memory, program->num_outputs, sizeof(*c->output_given));
 	if (!lth_arena_ok(c->memory))
 		return false;
@@ -267,6 +268,7 @@ static enum lth_code copy_out(struct lathe_context *c, uint32_t number, const st
 	to.data = output->data;
 	to.strides = strides;
 	lth_copy_tensor(&to, view, c->threads);
+	c->profiler.last_run_copies++;
 	return LTH_OK;
 }
 
@@ -318,8 +320,12 @@ static enum lth_code execute(struct lathe_context *c, const struct lathe_tensor 
 	enum lth_code code = set_bases(c, inputs, outputs, diag);
 	if (c->x->has_data_symbols)
 		memcpy(c->defined, c->x->shape_only, c->x->program->num_exprs * sizeof(*c->defined));
-	if (code == LTH_OK)
+	if (code == LTH_OK) {
+		for (uint32_t i = 0; i < c->x->num_swapped_outputs; i++)
+			c->homes[i] = c->bases[c->x->swapped_outputs[i]];
 		code = lth_interpret(c, diag);
+		lth_settle_outputs(c, code == LTH_OK);
+	}
 	for (uint32_t i = 0; i < c->x->program->num_outputs; i++)
 		c->output_given[i] = outputs[i].data != NULL;
 	for (uint32_t i = 0; code == LTH_OK && i < c->x->program->num_outputs; i++)
@@ -349,7 +355,7 @@ static enum lth_code run_alone(struct lathe_context *c, const struct lathe_tenso
 		code = prepare_arena(c, diag);
 	if (code != LTH_OK)
 		return code;
-	c->profiler.last_run_allocations = 0;
+	c->profiler.last_run_allocations = c->profiler.last_run_copies = 0;
 	lth_strings_reset(&c->strings);
 	lth_objects_begin(&c->objects);
 	lth_pool_reset_peak(c->pool);
@@ -400,5 +406,6 @@ void lth_context_counters(const struct lathe_context *c, struct lathe_counters *
 		.output_bytes = (uint64_t)lth_pool_counters(c->outputs)->used_bytes,
 		.system_allocations = system_allocations(c),
 		.last_run_allocations = c->profiler.last_run_allocations,
+		.last_run_copies = c->profiler.last_run_copies,
 	};
 }

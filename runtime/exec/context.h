@@ -42,6 +42,7 @@ struct lathe_context {
 	struct lth_signature *signature;
 	void **bases;   /* of each storage: its bytes */
 	int64_t *taken; /* of each storage: bytes taken from the pool, -1 for none */
+	void **homes;   /* of each of the executable's swapped outputs: where it stood when the run began */
 	bool pool_used; /* some storage was taken in this run */
 	bool *defined;  /* of each expression: its symbols are bound */
 	void **pointers;
@@ -67,6 +68,8 @@ void lth_context_counters(const struct lathe_context *context, struct lathe_coun
 
 /* Executes the program; bases of all storages that live already are set. interp.c */
 LTH_MUST_CHECK enum lth_code lth_interpret(struct lathe_context *context, struct lth_diag *diag);
+/* Outputs that swapped stand where they began again, with their bytes where the program has `ran`. interp.c */
+void lth_settle_outputs(struct lathe_context *context, bool ran);
 /* Ends what the pool gave to storages. interp.c */
 void lth_interpret_cleanup(struct lathe_context *context);
 /* A tensor's first element; checked where its storage is in the pool. interp.c */

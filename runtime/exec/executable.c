@@ -164,6 +164,25 @@ static bool index_instrs(struct lathe_executable *x)
 	return true;
 }
 
+static bool find_swapped_outputs(struct lathe_executable *x)
+{
+	const struct lth_program *program = x->program;
+	x->swap_class = lth_arena_array(x->arena, program->num_storages + 1, sizeof(uint32_t));
+	x->swapped_outputs = lth_arena_array(x->arena, program->num_storages + 1, sizeof(uint32_t));
+	bool *seen = lth_arena_array(x->arena, program->num_storages + 1, sizeof(*seen));
+	if (!x->swap_class || !x->swapped_outputs || !seen)
+		return false;
+	lth_program_swap_classes(program, x->swap_class);
+	for (uint32_t i = 0; i < program->num_instrs; i++)
+		for (uint32_t k = 0; program->instrs[i].op == LTH_INSTR_SWAP && k < 2; k++) {
+			uint32_t id = program->tensors[program->instrs[i].tensors[k]].storage;
+			if (program->storages[id].kind == LTH_STORAGE_OUTPUT && !seen[id])
+				x->swapped_outputs[x->num_swapped_outputs++] = id;
+			seen[id] = true;
+		}
+	return true;
+}
+
 enum lth_code lth_executable_load(const struct lth_image *image, struct lathe_executable **out_executable,
 				  struct lth_diag *diag)
 {
@@ -184,7 +203,8 @@ enum lth_code lth_executable_load(const struct lth_image *image, struct lathe_ex
 	if (code != LTH_OK)
 		goto failed;
 	x->program = program;
-	if (!index_inputs(x) || !find_shape_only(x) || !group_dependents(x) || !index_instrs(x)) {
+	if (!index_inputs(x) || !find_shape_only(x) || !group_dependents(x) || !index_instrs(x) ||
+	    !find_swapped_outputs(x)) {
 		code = no_memory(diag);
 		goto failed;
 	}

@@ -42,6 +42,8 @@ struct lathe_executable {
 	bool *guard_done; /* of each instruction: a GUARD that the signature has answered for all runs */
 	bool *planned;    /* of each storage: an orientation places it */
 	bool *allocated;  /* of each storage: some ALLOC begins it (passes leave storages behind that nothing uses) */
+	uint32_t *swap_class;  /* of each storage (lth_program_swap_classes) */
+	uint32_t *swapped_outputs, num_swapped_outputs; /* OUTPUT storages that swap with others */
 	uint32_t max_tensors, max_ints; /* of an instruction */
 	uint32_t max_depth;             /* of nested loops */
 

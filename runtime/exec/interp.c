@@ -8,6 +8,7 @@
 #include "runtime/exec/context.h"
 #include "runtime/kernels/copy.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -231,6 +232,7 @@ static enum lth_code step_copy(struct lathe_context *c, uint32_t at, struct lth_
 					     "%lld at axis %u", (long long)from_dims[axis], axis);
 		}
 	lth_copy_tensor(&to, &from, c->threads);
+	c->profiler.last_run_copies++;
 	return LTH_OK;
 }
 
@@ -290,6 +292,64 @@ static enum lth_code step_grow(struct lathe_context *c, uint32_t at, struct lth_
 	c->pool_used = true;
 	c->profiler.last_run_allocations++;
 	return LTH_OK;
+}
+
+static void exchange(struct lathe_context *c, uint32_t a, uint32_t b)
+{
+	void *base = c->bases[a];
+	int64_t taken = c->taken[a];
+	c->bases[a] = c->bases[b];
+	c->taken[a] = c->taken[b];
+	c->bases[b] = base;
+	c->taken[b] = taken;
+}
+
+static void step_swap(struct lathe_context *c, uint32_t at)
+{
+	const struct lth_instr *instr = &c->x->program->instrs[at];
+	int64_t times = instr->ints[0] == LTH_NONE ? 1 : c->signature->values[instr->ints[0]];
+	if (times > 0 && times % 2 == 1)
+		exchange(c, c->x->program->tensors[instr->tensors[0]].storage,
+			 c->x->program->tensors[instr->tensors[1]].storage);
+}
+
+/* Two blocks of memory exchange their bytes. */
+static void exchange_bytes(char *a, char *b, size_t bytes)
+{
+	char held[4096];
+	for (size_t part; bytes; bytes -= part, a += part, b += part) {
+		part = bytes < sizeof(held) ? bytes : sizeof(held);
+		memcpy(held, a, part);
+		memcpy(a, b, part);
+		memcpy(b, held, part);
+	}
+}
+
+/* Brings the output back to `home`, which another storage of its class holds by now: an output, too, or one whose bytes
+ * nobody reads any more. */
+static void settle(struct lathe_context *c, uint32_t output, void *home, bool ran)
+{
+	const struct lathe_executable *x = c->x;
+	const struct lth_storage *storages = x->program->storages;
+	size_t bytes = (size_t)c->signature->values[storages[output].size];
+	uint32_t other = 0;
+	while (other < x->program->num_storages &&
+	       (other == output || x->swap_class[other] != x->swap_class[output] || c->bases[other] != home))
+		other++;
+	assert(other < x->program->num_storages); /* swaps move places about within a class */
+	if (ran && storages[other].kind == LTH_STORAGE_OUTPUT)
+		exchange_bytes(home, c->bases[output], bytes);
+	else if (ran)
+		memcpy(home, c->bases[output], bytes);
+	c->profiler.last_run_copies++;
+	exchange(c, output, other);
+}
+
+void lth_settle_outputs(struct lathe_context *c, bool ran)
+{
+	for (uint32_t i = 0; i < c->x->num_swapped_outputs; i++)
+		if (c->bases[c->x->swapped_outputs[i]] != c->homes[i])
+			settle(c, c->x->swapped_outputs[i], c->homes[i], ran);
 }
 
 static void step_kill(struct lathe_context *c, uint32_t at)
@@ -459,6 +519,9 @@ static enum lth_code step(struct lathe_context *c, uint32_t at, uint32_t *next, 
 		return step_set(c, at, diag);
 	case LTH_INSTR_GROW:
 		return step_grow(c, at, diag);
+	case LTH_INSTR_SWAP:
+		step_swap(c, at);
+		return LTH_OK;
 	case LTH_INSTR_GUARD:
 		return c->x->guard_done[at] ? LTH_OK : lth_guard_check(instr, at, c->signature->values, diag);
 	case LTH_INSTR_IF:
@@ -479,6 +542,8 @@ static enum lth_code step(struct lathe_context *c, uint32_t at, uint32_t *next, 
 static uint64_t bytes_touched(const struct lathe_context *c, const struct lth_instr *instr)
 {
 	uint64_t total = 0;
+	if (instr->op == LTH_INSTR_SWAP)
+		return 0;
 	for (uint32_t i = 0; i < instr->num_tensors; i++) {
 		if (instr->tensors[i] == LTH_NONE)
 			continue;

@@ -396,6 +396,27 @@ static enum lth_code block_error(struct lth_diag *diag, uint32_t at, const char 
 	return lth_diag_fail(diag, LTH_INVALID_GRAPH, place, expected, NULL, "%s", found);
 }
 
+static uint32_t class_root(uint32_t *classes, uint32_t storage)
+{
+	while (classes[storage] != storage)
+		storage = classes[storage] = classes[classes[storage]];
+	return storage;
+}
+
+void lth_program_swap_classes(const struct lth_program *program, uint32_t *out_class)
+{
+	for (uint32_t s = 0; s < program->num_storages; s++)
+		out_class[s] = s;
+	for (uint32_t i = 0; i < program->num_instrs; i++) {
+		const struct lth_instr *instr = &program->instrs[i];
+		if (instr->op == LTH_INSTR_SWAP)
+			out_class[class_root(out_class, program->tensors[instr->tensors[0]].storage)] =
+				class_root(out_class, program->tensors[instr->tensors[1]].storage);
+	}
+	for (uint32_t s = 0; s < program->num_storages; s++)
+		out_class[s] = class_root(out_class, s);
+}
+
 enum lth_code lth_program_link_blocks(struct lth_program *program, struct lth_diag *diag)
 {
 	/* The open blocks form a stack threaded through the targets themselves. */

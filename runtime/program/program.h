@@ -104,6 +104,8 @@ enum lth_relation { LTH_REL_EQ, LTH_REL_LE, LTH_REL_DIVIDES, LTH_NUM_RELATIONS }
  *   BUILTIN      callee: enum lth_builtin (runtime/kernels/builtin.h); tensors (num_outputs first ones are written);
  *                ints; text: attributes the builtin reads (JSON-free "key=value;..." form), or NULL
  *   COPY         tensors: destination, source (same dims)
+ *   SWAP         tensors: two, each on a storage of its own, both written; ints: how often (LTH_NONE: once; what is even
+ *                or below zero changes nothing)
  *   GROW         tensors: one on a POOL storage; ints: bytes that the storage then holds at least
  *   BIND         symbol (DATA source); tensors: one of integers or bools; ints: element index
  *   SET          symbol (DATA source); ints: its value
@@ -115,6 +117,10 @@ enum lth_relation { LTH_REL_EQ, LTH_REL_LE, LTH_REL_DIVIDES, LTH_NUM_RELATIONS }
  *                LTH_NONE; target: position of its ENDLOOP
  *   ENDLOOP      target: position of its LOOP
  * An ALLOC that a loop's turn meets while the storage still lives from the turn before begins it anew.
+ * Storages that swap, directly or through others, form a class: any may stand at any one's place. In the arena they have one
+ * size and begin and end to live together, so that all places are theirs as long as one is in use. Where some are OUTPUTs,
+ * the others live to the end, and the run ends by bringing the outputs' bytes to their own places. In the POOL a block
+ * belongs to whom it was swapped to, and no more is asked.
  * Every program ends with its only RETURN, outside all blocks. */
 struct lth_instr {
 	enum lth_instr_op op;
@@ -212,6 +218,8 @@ uint32_t lth_program_find_expr(const struct lth_program *program, enum lth_expr_
 uint32_t lth_program_append_expr(struct lth_program *program, struct lth_expr expr);
 /* Fills `strides` with those of a dense row-major tensor of these dims. */
 void lth_program_dense_strides(struct lth_program *program, uint32_t rank, const uint32_t *dims, uint32_t *strides);
+/* The classes of storages that swap: `out_class`, one a storage, is the same number for those of one class. */
+void lth_program_swap_classes(const struct lth_program *program, uint32_t *out_class);
 /* Fills in the targets of IF, ELSE, LOOP and ENDLOOP from the nesting; for passes that moved instructions. */
 LTH_MUST_CHECK enum lth_code lth_program_link_blocks(struct lth_program *program, struct lth_diag *diag);
 

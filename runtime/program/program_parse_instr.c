@@ -56,6 +56,18 @@ static bool operands_copy(struct lth_text_parser *p, struct lth_instr *instr)
 	return take_tensor(p, instr) && lth_take(p, "from") && take_tensor(p, instr);
 }
 
+static bool operands_swap(struct lth_text_parser *p, struct lth_instr *instr)
+{
+	bool found;
+	uint32_t times = LTH_NONE;
+	instr->num_outputs = 2;
+	instr->num_ints = 1;
+	if (!take_tensor(p, instr) || !lth_take(p, "with") || !take_tensor(p, instr) ||
+	    !lth_take_optional(p, "times", &found))
+		return false;
+	return (!found || lth_take_value(p, &times)) && lth_text_push(p, times);
+}
+
 static bool operands_bind(struct lth_text_parser *p, struct lth_instr *instr)
 {
 	instr->num_ints = 1;
@@ -110,6 +122,8 @@ static bool take_operands(struct lth_text_parser *p, struct lth_instr *instr)
 		return operands_builtin(p, instr);
 	case LTH_INSTR_COPY:
 		return operands_copy(p, instr);
+	case LTH_INSTR_SWAP:
+		return operands_swap(p, instr);
 	case LTH_INSTR_GROW:
 		return operands_grow(p, instr);
 	case LTH_INSTR_BIND:

@@ -270,6 +270,13 @@ static void print_operands(struct printer *p, const struct lth_instr *instr)
 	case LTH_INSTR_COPY:
 		lth_buf_printf(p->out, " t%u from t%u", instr->tensors[0], instr->tensors[1]);
 		break;
+	case LTH_INSTR_SWAP:
+		lth_buf_printf(p->out, " t%u with t%u", instr->tensors[0], instr->tensors[1]);
+		if (instr->ints[0] != LTH_NONE) {
+			lth_buf_puts(p->out, " times ");
+			put_value(p, instr->ints[0]);
+		}
+		break;
 	case LTH_INSTR_GROW:
 		lth_buf_printf(p->out, " t%u to ", instr->tensors[0]);
 		put_value(p, instr->ints[0]);

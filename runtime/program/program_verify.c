@@ -262,6 +262,8 @@ static struct shape_of_instr operands_of(enum lth_instr_op op)
 		return (struct shape_of_instr){UINT32_MAX, UINT32_MAX, true, false};
 	case LTH_INSTR_COPY:
 		return (struct shape_of_instr){2, 0, false, false};
+	case LTH_INSTR_SWAP:
+		return (struct shape_of_instr){2, 1, false, true};
 	case LTH_INSTR_BIND:
 	case LTH_INSTR_GROW:
 		return (struct shape_of_instr){1, 1, false, false};
@@ -349,6 +351,23 @@ static enum lth_code verify_copy(struct verifier *v, uint32_t at)
 	return LTH_OK;
 }
 
+/* Places are exchanged: what one storage holds must fit the other's, and belong to the same pool. */
+static enum lth_code verify_swap(struct verifier *v, uint32_t at)
+{
+	const struct lth_instr *instr = &v->program->instrs[at];
+	const struct lth_storage *a = &v->program->storages[v->program->tensors[instr->tensors[0]].storage];
+	const struct lth_storage *b = &v->program->storages[v->program->tensors[instr->tensors[1]].storage];
+	bool pools = a->kind == LTH_STORAGE_POOL && b->kind == LTH_STORAGE_POOL;
+	bool planned = (a->kind == LTH_STORAGE_ARENA || a->kind == LTH_STORAGE_OUTPUT) &&
+		       (b->kind == LTH_STORAGE_ARENA || b->kind == LTH_STORAGE_OUTPUT);
+	if (instr->num_outputs != 2 || a == b || (!pools && !planned))
+		return lth_verify_fail(v->diag, "instruction", at, "two storages of the pool, or of the arena and outputs",
+				       "others");
+	if (!pools && (a->size != b->size || a->alignment != b->alignment))
+		return lth_verify_fail(v->diag, "instruction", at, "storages of one size and alignment", "others");
+	return LTH_OK;
+}
+
 /* What an instruction needs beyond its operands being there. */
 static enum lth_code verify_rules(struct verifier *v, uint32_t at)
 {
@@ -371,6 +390,8 @@ static enum lth_code verify_rules(struct verifier *v, uint32_t at)
 		return LTH_OK;
 	case LTH_INSTR_COPY:
 		return verify_copy(v, at);
+	case LTH_INSTR_SWAP:
+		return verify_swap(v, at);
 	case LTH_INSTR_BIND:
 		class = lth_dtype_class(operand_dtype(v, at, 0));
 		if (!is_data_symbol(v, instr->symbol) || lth_dtype_bits(operand_dtype(v, at, 0)) < 8 ||

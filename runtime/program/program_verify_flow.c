@@ -3,7 +3,7 @@
  * One array of facts, true or false, holds both "storage s is alive" and "expression e has a value"; changes are
  * logged, so that leaving a block undoes what it did. Behind an if, a fact holds when it holds at the end of both arms;
  * behind a loop, which may run no turn, when it held in front of it. A storage that lives when a loop begins must live
- * at the end of each turn. The work is linear in the instructions and in the changes of each arm. */
+ * at the end of each turn. Storages of the arena that swap begin and end to live together. The work is linear in the instructions and in the changes of each arm. */
 #include "runtime/program/program_verify.h"
 
 #include <stdlib.h>
@@ -36,6 +36,9 @@ struct flow {
 	size_t num_blocks, cap_blocks;
 	uint32_t *users_start, *users; /* of each expression: those that have it as operand */
 	uint32_t *work;                /* expressions to look at */
+	uint32_t *class_of;            /* of each storage: those that swap are of one class */
+	uint32_t *next, *previous;     /* of each storage: its class as a ring */
+	bool *has_output;              /* of each class: one of it is the caller's */
 	bool exhausted;
 };
 
@@ -76,6 +79,44 @@ static bool operands_have_values(const struct flow *f, const struct lth_expr *e)
 {
 	unsigned operands = lth_expr_operands(e->op);
 	return (operands < 1 || has_value(f, e->a)) && (operands < 2 || has_value(f, e->b));
+}
+
+/* The rings of those that swap in the arena; those of the pool carry their blocks along, each for itself. */
+static void find_rings(struct flow *f)
+{
+	const struct lth_program *program = f->program;
+	lth_program_swap_classes(program, f->class_of);
+	for (uint32_t s = 0; s < program->num_storages; s++)
+		f->next[s] = f->previous[s] = s;
+	for (uint32_t s = 0; s < program->num_storages; s++) {
+		uint32_t class = f->class_of[s], behind = f->next[class];
+		f->has_output[class] |= program->storages[s].kind == LTH_STORAGE_OUTPUT;
+		if (s == class || program->storages[s].kind == LTH_STORAGE_POOL)
+			continue;
+		f->next[class] = f->previous[behind] = s;
+		f->next[s] = behind;
+		f->previous[s] = class;
+	}
+}
+
+/* Behind the last of the allocs and kills that stand together at `at`: do those that swap agree, and those that swap with an
+ * output live on every path, to the end? */
+static enum lth_code check_rings(struct flow *f, uint32_t at)
+{
+	for (uint32_t i = at + 1; i-- > 0;) {
+		const struct lth_instr *instr = &f->program->instrs[i];
+		if (instr->op != LTH_INSTR_ALLOC && instr->op != LTH_INSTR_KILL)
+			break;
+		uint32_t s = instr->storage;
+		if (f->next[s] == s)
+			continue;
+		bool alive = f->facts[s];
+		if (f->facts[f->next[s]] != alive || f->facts[f->previous[s]] != alive ||
+		    (f->has_output[f->class_of[s]] && f->num_blocks))
+			return lth_verify_fail(f->diag, "instruction", i, "storages that swap to live together",
+					       "storage %u for itself", s);
+	}
+	return LTH_OK;
 }
 
 /* The symbol has a value from here on, and with it the expressions over it. */
@@ -332,31 +373,48 @@ static enum lth_code step(struct flow *f, uint32_t at)
 	}
 }
 
+static bool begins_or_ends(const struct lth_program *program, uint32_t at)
+{
+	return at < program->num_instrs &&
+	       (program->instrs[at].op == LTH_INSTR_ALLOC || program->instrs[at].op == LTH_INSTR_KILL);
+}
+
 enum lth_code lth_verify_flow(const struct lth_program *program, struct lth_diag *diag)
 {
 	struct flow f = {.program = program, .diag = diag};
-	size_t facts = (size_t)program->num_storages + program->num_exprs + 1;
+	size_t storages = (size_t)program->num_storages + 1;
+	size_t facts = storages + program->num_exprs;
 	size_t sources = (size_t)program->num_exprs + program->num_symbols + 2;
 	f.facts = calloc(3 * facts, sizeof(*f.facts));
 	f.users_start = calloc(sources, sizeof(*f.users_start));
 	f.users = calloc(2 * (size_t)program->num_exprs + 1, sizeof(*f.users));
 	f.work = calloc((size_t)program->num_exprs + 1, sizeof(*f.work));
-	f.exhausted = !f.facts || !f.users_start || !f.users || !f.work;
+	f.class_of = calloc(3 * storages, sizeof(*f.class_of));
+	f.has_output = calloc(storages, sizeof(*f.has_output));
+	f.exhausted = !f.facts || !f.users_start || !f.users || !f.work || !f.class_of || !f.has_output;
 	enum lth_code code = LTH_OK;
 	if (!f.exhausted) {
 		f.then_facts = f.facts + facts;
 		f.merged = f.then_facts + facts;
+		f.next = f.class_of + storages;
+		f.previous = f.next + storages;
 		build_users(&f);
 		set_initial_facts(&f);
+		find_rings(&f);
 	}
-	for (uint32_t at = 0; at < program->num_instrs && code == LTH_OK && !f.exhausted; at++)
+	for (uint32_t at = 0; at < program->num_instrs && code == LTH_OK && !f.exhausted; at++) {
 		code = step(&f, at);
+		if (code == LTH_OK && begins_or_ends(program, at) && !begins_or_ends(program, at + 1))
+			code = check_rings(&f, at);
+	}
 	if (code == LTH_OK && f.exhausted)
 		code = lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "program", NULL, NULL, "its control flow");
 	for (size_t i = 0; i < f.num_blocks; i++)
 		free(f.blocks[i].arm.items);
 	free(f.blocks);
 	free(f.log.items);
+	free(f.has_output);
+	free(f.class_of);
 	free(f.work);
 	free(f.users);
 	free(f.users_start);

@@ -484,6 +484,72 @@ START_TEST(random_programs_agree)
 }
 END_TEST
 
+/* --- states without copies */
+
+#define MATMUL(a, out) "{\"op\":\"MatMul\",\"inputs\":[\"" a "\",\"W\"],\"outputs\":[\"" out "\"]}"
+#define OP(op, a, b, out) "{\"op\":\"" op "\",\"inputs\":[\"" a "\",\"" b "\"],\"outputs\":[\"" out "\"]}"
+
+/* Loops over two states a and b of 8x8, by the nodes and the next states of their bodies. What comes in is copied once; more
+ * is what the loop's end must, since an output is the caller's buffer. */
+static const struct {
+	const char *name, *nodes, *next;
+	uint64_t copies; /* at most, of any number of turns */
+} copied[] = {
+	{"products", MATMUL("a", "t") "," MATMUL("b", "u"), "\"c\",\"t\",\"u\"", 4},
+	{"one product", MATMUL("a", "t"), "\"c\",\"t\",\"b\"", 2},
+	{"a rotation", OP("Add", "a", "b", "unused"), "\"c\",\"b\",\"a\"", 4},
+	{"a delay", OP("Add", "a", "b", "t"), "\"c\",\"t\",\"a\"", 5},
+	{"in place", OP("Add", "a", "W", "t") "," OP("Mul", "b", "W", "u"), "\"c\",\"t\",\"u\"", 2},
+	{"element by element, both of both", OP("Sub", "a", "b", "t") "," OP("Mul", "a", "b", "u"), "\"c\",\"t\",\"u\"", 4},
+};
+
+static void write_copied(struct lth_buf *out, size_t number, int trips)
+{
+	lth_buf_printf(out,
+		       "{\"opset\":17,\"inputs\":[{\"name\":\"x\",\"type\":\"f32\",\"shape\":[8,8]}],\"constants\":["
+		       "{\"name\":\"M\",\"type\":\"i64\",\"shape\":[],\"values\":[%d]},"
+		       "{\"name\":\"yes\",\"type\":\"bool\",\"shape\":[],\"values\":[1]},"
+		       "{\"name\":\"W\",\"type\":\"f32\",\"shape\":[8,8],\"values\":[",
+		       trips);
+	for (int i = 0; i < MAX_ELEMENTS; i++)
+		lth_buf_printf(out, "%s%g", i ? "," : "", (double)(i * 37 % 19 - 9) / 16);
+	lth_buf_printf(out,
+		       "]}],\"nodes\":[{\"op\":\"Loop\",\"inputs\":[\"M\",\"yes\",\"x\",\"W\"],\"outputs\":[\"y\",\"z\"],"
+		       "\"attributes\":{\"body\":{\"graph\":{\"inputs\":[{\"name\":\"i\",\"type\":\"i64\",\"shape\":[]},"
+		       "{\"name\":\"c\",\"type\":\"bool\",\"shape\":[]},{\"name\":\"a\",\"type\":\"f32\",\"shape\":[8,8]},"
+		       "{\"name\":\"b\",\"type\":\"f32\",\"shape\":[8,8]}],\"nodes\":[%s],\"outputs\":[%s]}}}}],"
+		       "\"outputs\":[\"y\",\"z\"]}",
+		       copied[number].nodes, copied[number].next);
+}
+
+START_TEST(states_swap)
+{
+	struct numbers x = {.dtype = LATHE_F32, .rank = 2, .dims = {8, 8}}, expected[2], got[2];
+	struct lathe_error error = {0};
+	for (int i = 0; i < MAX_ELEMENTS; i++)
+		x.values[i] = (double)(i % 7 - 3) / 4;
+	for (int trips = 0; trips < 6; trips++) {
+		struct lth_buf model = {0};
+		struct executable plain, swapped;
+		struct lathe_counters counters;
+		write_copied(&model, (size_t)_i, trips);
+		compile(lth_buf_text(&model), settings[0], &plain);
+		compile(lth_buf_text(&model), "{\"artifacts\":[\"so\"],\"verify\":true}", &swapped);
+		ck_assert_int_eq(run(&plain, &x, 1, expected, 2, &error), 0);
+		ck_assert_int_eq(run(&swapped, &x, 1, got, 2, &error), 0);
+		check_same(&got[0], &expected[0], copied[_i].name);
+		check_same(&got[1], &expected[1], copied[_i].name);
+		lathe_counters(swapped.context, &counters);
+		ck_assert_msg(counters.last_run_copies <= copied[_i].copies, "%s: %llu copies in %d turns", copied[_i].name,
+			      (unsigned long long)counters.last_run_copies, trips);
+		ck_assert_uint_ge(counters.last_run_copies, 2);
+		end(&plain);
+		end(&swapped);
+		lth_buf_free(&model);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	setenv("LATHE_LIBEXEC", "runtime/exec", 0); /* tests run in the build folder */
@@ -491,6 +557,7 @@ int main(void)
 	TCase *cases = tcase_create("control");
 	tcase_set_timeout(cases, 120);
 	tcase_add_loop_test(cases, example, 0, (int)(sizeof(examples) / sizeof(examples[0])));
+	tcase_add_loop_test(cases, states_swap, 0, (int)(sizeof(copied) / sizeof(copied[0])));
 	tcase_add_loop_test(cases, random_programs_agree, 0, RANDOM_PROGRAMS);
 	suite_add_tcase(suite, cases);
 	SRunner *runner = srunner_create(suite);

@@ -553,6 +553,52 @@ START_TEST(data_symbols_out_of_range_are_errors)
 }
 END_TEST
 
+/* Two outputs and a storage between them trade places in turn; the caller finds each output's bytes in its own buffer,
+ * whether it brought one or not, with a plan and without. */
+START_TEST(outputs_that_swap_come_home)
+{
+	static const char text[] =
+		"program \"s\" {\n constants 64\n symbol $n in [0, 9] input 0 axis 0\n symbol $i in [0, 9] data\n e0 = $n * 4\n"
+		" storage s0 input 0 bytes e0\n storage s1 output 0 bytes 8\n storage s2 output 1 bytes 8\n"
+		" storage s3 arena bytes 8 live [0, 8)\n storage s4 constant 0 bytes 8\n storage s5 constant 8 bytes 8 align 8\n"
+		" kernel k0 \"double_it\" pointers 2 ints 0\n"
+		" tensor t0 f32[$n] in s0\n tensor t1 f32[2] in s1\n tensor t2 f32[2] in s2\n tensor t3 f32[2] in s3\n"
+		" tensor t4 f32[2] in s4\n tensor t5 f32[2] in s5\n"
+		" input \"x\" t0\n output \"y\" t1\n output \"z\" t2\n"
+		" alloc s3\n copy t1 from t4\n copy t2 from t5\n loop while _ trips $n turn $i\n"
+		"  call k0 writes (t3) reads (t1) range 2 grain 1\n  swap t1 with t3\n  swap t1 with t2\n endloop\n return\n";
+	for (int planned = 0; planned < 2; planned++)
+		for (int64_t turns = 0; turns < 7; turns++) {
+			struct lathe_executable *executable = open_text(
+				lth_arena_printf(arena, "%s%s}\n", text, planned ? " orientation { s3 base 0 }\n" : ""));
+			struct lathe_context *context = make_context(executable, NULL);
+			float x[8] = {0}, y[2] = {10, 20}, z[2] = {30, 40}, buffer[2];
+			for (int64_t i = 0; i < turns; i++)
+				for (int k = 0; k < 2; k++) {
+					float next = y[k] * 2;
+					y[k] = z[k];
+					z[k] = next;
+				}
+			for (int given = 0; given < 3; given++) {
+				struct lathe_tensor in = floats(x, 1, turns, 0), out[2] = {{0}, {0}};
+				if (given)
+					out[given - 1] = (struct lathe_tensor){.data = buffer, .bytes = sizeof(buffer)};
+				run_ok(context, &in, 1, out, 2);
+				ck_assert(given == 0 || out[given - 1].data == buffer);
+				ck_assert_mem_eq(out[0].data, y, sizeof(y));
+				ck_assert_mem_eq(out[1].data, z, sizeof(z));
+				for (int i = 0; i < 2; i++)
+					if (given != i + 1)
+						lth_context_release(context, &out[i]);
+			}
+			struct lathe_counters counters;
+			lth_context_counters(context, &counters);
+			ck_assert_uint_eq(counters.pool_used_bytes + counters.output_bytes, 0);
+			close_all(&context, &executable);
+		}
+}
+END_TEST
+
 /* A POOL storage that grows with the turn: each turn allocates it anew. */
 START_TEST(pool_storages_in_loops)
 {
@@ -736,6 +782,7 @@ int main(void)
 	tcase_add_test(tests, kernel_errors_have_their_node);
 	tcase_add_test(tests, data_symbols_carry_true_extents);
 	tcase_add_test(tests, data_symbols_out_of_range_are_errors);
+	tcase_add_test(tests, outputs_that_swap_come_home);
 	tcase_add_test(tests, pool_storages_in_loops);
 	tcase_add_test(tests, views_and_outputs_on_other_storages);
 	tcase_add_test(tests, threads_scratch_and_constants);

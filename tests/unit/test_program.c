@@ -255,6 +255,30 @@ START_TEST(verifier)
 }
 END_TEST
 
+static const char swapping[] =
+	"program \"swap\" {\n\te0 = 4 * 4\n\tstorage s0 arena bytes 64\n\tstorage s1 arena bytes 64\n"
+	"\tstorage s2 output 0 bytes 64\n\tstorage s3 pool bytes 64\n\tstorage s4 pool bytes 128\n\tstorage s5 arena bytes 128\n"
+	"\ttensor t0 f32[16] in s0\n\ttensor t1 f32[16] in s1\n\ttensor t2 f32[16] in s2\n\ttensor t3 f32[16] in s3\n"
+	"\ttensor t4 f32[16] in s4\n\ttensor t5 f32[16] in s5\n\toutput t2\n"
+	"\talloc s0\n\talloc s1\n\talloc s3\n\talloc s4\n\talloc s5\n"
+	"\tloop while _ trips 3\n\t\tswap t0 with t1\n\t\tswap t3 with t4 times 3\n\t\tkill s4\n\t\talloc s4\n\tendloop\n"
+	"\tkill s0\n\tkill s1\n\treturn\n}\n";
+
+START_TEST(what_swaps_lives_together)
+{
+	verify_is(swapping, NULL, NULL);
+	verify_is(edit(swapping, "\tkill s0\n", ""), "instruction 11", "live together");
+	verify_is(edit(swapping, "\tkill s0\n", "\tkill s0\n\tcopy t2 from t5\n"), "instruction 11", "live together");
+	verify_is(edit(swapping, "\talloc s1\n", "\tcopy t2 from t0\n\talloc s1\n"), "instruction 0", "live together");
+	verify_is(edit(swapping, "swap t0 with t1", "swap t0 with t0"), "instruction 6", "two storages");
+	verify_is(edit(swapping, "swap t0 with t1", "swap t0 with t3"), "instruction 6", "two storages");
+	verify_is(edit(swapping, "swap t0 with t1", "swap t0 with t5"), "instruction 6", "one size");
+	/* who swaps with an output lives to the end */
+	verify_is(edit(swapping, "swap t0 with t1", "swap t0 with t2"), "instruction 11", "live together");
+	verify_is(edit(edit(swapping, "swap t0 with t1", "swap t0 with t2"), "\tkill s0\n\tkill s1\n", ""), NULL, NULL);
+}
+END_TEST
+
 START_TEST(parse_errors_have_places)
 {
 	static const struct {
@@ -422,7 +446,7 @@ static void add_random_instr(struct lth_program *p, uint32_t depth)
 		ints[i] = random_int_expr(p, p->num_exprs);
 	}
 	struct lth_instr instr = {
-		.op = (enum lth_instr_op)random_below(LTH_INSTR_LOOP + 1), .callee = 0,
+		.op = (enum lth_instr_op)random_below(LTH_NUM_INSTRS), .callee = 0,
 		.tensors = tensors, .ints = ints,
 		.storage = random_below(p->num_storages), .symbol = random_below(p->num_symbols), .grain = 1,
 		.target = LTH_NONE, .range = ints[3], .scratch = LTH_NONE, .scratch_bytes = LTH_NONE,
@@ -431,13 +455,18 @@ static void add_random_instr(struct lth_program *p, uint32_t depth)
 	static const unsigned char counts[][2] = {
 		[LTH_INSTR_CALL] = {3, 2}, [LTH_INSTR_BUILTIN] = {2, 1}, [LTH_INSTR_COPY] = {2, 0},
 		[LTH_INSTR_BIND] = {1, 1}, [LTH_INSTR_SET] = {0, 1}, [LTH_INSTR_GUARD] = {0, 2},   [LTH_INSTR_IF] = {1, 0},
-		[LTH_INSTR_LOOP] = {1, 1}, [LTH_INSTR_ELSE] = {0, 0},
+		[LTH_INSTR_LOOP] = {1, 1}, [LTH_INSTR_ELSE] = {0, 0}, [LTH_INSTR_GROW] = {1, 1},   [LTH_INSTR_SWAP] = {2, 1},
 	};
-	if (instr.op == LTH_INSTR_ELSE || instr.op == LTH_INSTR_ENDIF)
+	if (instr.op == LTH_INSTR_ELSE || instr.op == LTH_INSTR_ENDIF || instr.op == LTH_INSTR_ENDLOOP ||
+	    instr.op == LTH_INSTR_RETURN)
 		return;
 	instr.num_tensors = counts[instr.op][0];
 	instr.num_ints = counts[instr.op][1];
-	instr.num_outputs = instr.op == LTH_INSTR_COPY || instr.op == LTH_INSTR_CALL;
+	instr.num_outputs = instr.op == LTH_INSTR_COPY || instr.op == LTH_INSTR_CALL || instr.op == LTH_INSTR_GROW;
+	if (instr.op == LTH_INSTR_SWAP) {
+		instr.num_outputs = 2;
+		ints[0] = random_below(2) ? LTH_NONE : ints[0];
+	}
 	lth_program_instr(p, &instr);
 	if (instr.op != LTH_INSTR_IF && instr.op != LTH_INSTR_LOOP)
 		return;
@@ -540,6 +569,7 @@ int main(void)
 	tcase_add_test(tests, binary_damage_is_found);
 	tcase_add_test(tests, hostile_bytes);
 	tcase_add_test(tests, verifier);
+	tcase_add_test(tests, what_swaps_lives_together);
 	tcase_add_test(tests, parse_errors_have_places);
 	tcase_add_test(tests, expressions_fold_and_are_shared);
 	tcase_add_test(tests, operators);
