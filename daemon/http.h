@@ -6,6 +6,7 @@
 
 #include "daemon/server.h"
 
+#include <gnutls/abstract.h>
 #include <microhttpd.h>
 
 enum MHD_Result lth_http_request(void *server, struct MHD_Connection *connection, const char *url, const char *method,
@@ -14,6 +15,8 @@ void lth_http_completed(void *server, struct MHD_Connection *connection, void **
 			enum MHD_RequestTerminationCode why);
 void lth_http_connection(void *server, struct MHD_Connection *connection, void **state,
 			 enum MHD_ConnectionNotificationCode what);
+/* The server's certificate and key for a handshake: GnuTLS' gnutls_certificate_retrieve_function3. */
+gnutls_certificate_retrieve_function3 lth_tls_certificate;
 /* Of a request that is suspended no more. */
 void lth_http_stop_watching(struct lth_request *request);
 /* Cuts connections whose header or body arrives too slowly. */

@@ -109,28 +109,29 @@ static void on_http_log(void *context, const char *format, va_list args)
 	lth_log_event(&server->log, LTH_LOG_DEBUG, NULL, "http", "text", line, NULL);
 }
 
-static void set_tls_options(const struct lth_server *server, struct MHD_OptionItem options[4])
+static void set_tls_options(const struct lth_server *server, struct MHD_OptionItem options[3])
 {
-	const struct {
-		enum MHD_OPTION option;
-		char *pem;
-	} all[] = {{MHD_OPTION_HTTPS_MEM_CERT, server->tls.cert},
-		   {MHD_OPTION_HTTPS_MEM_KEY, server->tls.key},
-		   {MHD_OPTION_HTTPS_MEM_TRUST, server->tls.client_ca}};
+	const union { /* the library takes an object for whatever the value points to */
+		gnutls_certificate_retrieve_function3 *function;
+		void *object;
+	} certificate = {lth_tls_certificate};
 	size_t count = 0;
-	for (int i = 0; i < 3; i++)
-		if (all[i].pem)
-			options[count++] = (struct MHD_OptionItem){all[i].option, 0, all[i].pem};
+	if (server->tls.cert)
+		options[count++] =
+			(struct MHD_OptionItem){MHD_OPTION_HTTPS_CERT_CALLBACK2, 0, certificate.object};
+	if (server->tls.client_ca)
+		options[count++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_TRUST, 0, server->tls.client_ca};
 	options[count] = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
 }
 
 static enum lth_code start_http(struct lth_server *server, struct lth_diag *diag)
 {
 	const struct lth_config *config = &server->config;
-	struct MHD_OptionItem tls[4] = {{MHD_OPTION_END, 0, NULL}};
+	struct MHD_OptionItem tls[3] = {{MHD_OPTION_END, 0, NULL}};
 	unsigned flags =
 		MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG | (server->tls.cert ? MHD_USE_TLS : 0);
 	set_tls_options(server, tls);
+	lth_tls_serve(&server->tls);
 	/* clang-format off: an option and its value a line */
 	server->http = MHD_start_daemon(
 		flags, 0, NULL, NULL, lth_http_request, server, MHD_OPTION_EXTERNAL_LOGGER, on_http_log, server,
@@ -281,21 +282,28 @@ static void on_watchdog(uv_timer_t *timer)
 		lth_systemd_notify("WATCHDOG=1");
 }
 
-/* New settings, the token file among them: all of them or none. */
+/* New settings, and the files that they name: all of them or none. */
 static void reload(struct lth_server *server)
 {
 	struct lth_config fresh = {0};
+	struct lth_tls tls = {0};
 	struct lth_diag diag = {0};
 	enum lth_config_action action;
 	char line[1024];
 	lth_systemd_notify("RELOADING=1");
 	enum lth_code code = lth_config_load(server->argc, server->argv, &fresh, &action, &diag);
+	if (code == LTH_OK)
+		code = lth_tls_load(&fresh, &tls, &diag);
+	if (code == LTH_OK && !tls.cert != !server->tls.cert)
+		code = lth_diag_fail(&diag, LTH_INVALID_OPTION, "tls_cert", NULL, "restart the daemon",
+				     "TLS switched on or off by a reload");
 	if (code == LTH_OK && fresh.token_file[0] && server->config.token_file[0])
 		code = lth_tokens_load(&server->tokens, fresh.token_file, &diag);
 	if (code == LTH_OK && !fresh.token_file[0] != !server->config.token_file[0])
 		code = lth_diag_fail(&diag, LTH_INVALID_OPTION, "token_file", NULL, "restart the daemon",
 				     "credentials switched on or off by a reload");
 	if (diag.code == LTH_OK) {
+		lth_tls_renew(&server->tls, &tls);
 		lth_config_reload(&server->config, &fresh, &server->log);
 		server->log.threshold = server->config.log_threshold;
 		lth_log_event(&server->log, LTH_LOG_INFO, NULL, "reloaded", NULL);
@@ -303,6 +311,7 @@ static void reload(struct lth_server *server)
 		lth_log_event(&server->log, LTH_LOG_ERROR, NULL, "reload-refused", "problem",
 			      lth_diag_line(&diag, line, sizeof(line)), NULL);
 	}
+	lth_tls_free(&tls);
 	lth_config_free(&fresh);
 	lth_systemd_notify("READY=1");
 }
@@ -397,6 +406,7 @@ void lth_server_finish(struct lth_server *server)
 	lth_description_free(&server->description);
 	lth_store_close(&server->store);
 	lth_tokens_free(&server->tokens);
+	lth_tls_serve(NULL);
 	lth_tls_free(&server->tls);
 	if (strncmp(server->config.listen, "unix:", 5) == 0)
 		unlink(server->config.listen + 5);

@@ -121,6 +121,10 @@ LTH_MUST_CHECK enum lth_code lth_server_listen(struct lth_server *server, struct
 LTH_MUST_CHECK enum lth_code lth_tls_load(const struct lth_config *config, struct lth_tls *out_tls,
 					  struct lth_diag *diag);
 void lth_tls_free(struct lth_tls *tls);
+/* The server's certificate and key of `fresh`, and in return those it had; the authority of clients stays as it was. */
+void lth_tls_renew(struct lth_tls *tls, struct lth_tls *fresh);
+/* What handshakes use from now on; NULL at the end. */
+void lth_tls_serve(const struct lth_tls *tls);
 /* True when the client showed a certificate that our authority signed; its common name is put into `out_name`. */
 bool lth_tls_client(const struct lth_request *request, char *out_name, size_t size);
 
