@@ -265,6 +265,19 @@ void lth_graph_guard(struct lth_graph *graph, const struct lth_guard *guard)
 	guards[graph->num_guards++] = *guard;
 }
 
+void lth_graph_usual(struct lth_graph *graph, lth_dim a, lth_dim b)
+{
+	for (uint32_t i = 0; i < graph->num_usual; i++)
+		if (graph->usual[i].a == a && graph->usual[i].b == b)
+			return;
+	struct lth_usual *usual =
+		lth_arena_grow(graph->arena, graph->usual, &graph->cap_usual, graph->num_usual + 1, sizeof(*usual));
+	if (!usual)
+		return;
+	graph->usual = usual;
+	usual[graph->num_usual++] = (struct lth_usual){a, b};
+}
+
 void lth_graph_move_guards(struct lth_graph *graph, lth_region_id from, lth_region_id to)
 {
 	for (uint32_t i = 0; i < graph->num_guards; i++)

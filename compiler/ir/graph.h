@@ -135,6 +135,11 @@ struct lth_guard {
 	const char *what; /* the rule in words */
 };
 
+/* a <= b at the shapes that a model is made for, though it runs without: where hints are chosen, they keep to it. */
+struct lth_usual {
+	lth_dim a, b;
+};
+
 /* Who binds a data symbol that stands for an element: the value must be in memory when the symbol is needed. */
 struct lth_binding {
 	uint32_t symbol;  /* its number */
@@ -160,8 +165,9 @@ struct lth_graph {
 	struct lth_region *regions; /* regions[0] is the main one: its inputs and outputs are the model's */
 	struct lth_guard *guards;
 	struct lth_binding *bindings;
-	uint32_t num_values, num_nodes, num_regions, num_guards, num_bindings;
-	uint32_t cap_values, cap_nodes, cap_regions, cap_guards, cap_bindings;
+	struct lth_usual *usual;
+	uint32_t num_values, num_nodes, num_regions, num_guards, num_bindings, num_usual;
+	uint32_t cap_values, cap_nodes, cap_regions, cap_guards, cap_bindings, cap_usual;
 	uint32_t num_groups;
 	uint32_t tentative; /* loops around whose shapes have not settled: sizes from data get no bound yet */
 	struct lth_graph_names *names; /* name tables of the building functions */
@@ -193,6 +199,7 @@ lth_node_id lth_graph_insert(struct lth_graph *graph, lth_region_id region, uint
 			     const lth_value_id *outputs, uint32_t num_outputs, const struct lth_attr *attrs,
 			     uint32_t num_attrs);
 void lth_graph_guard(struct lth_graph *graph, const struct lth_guard *guard);
+void lth_graph_usual(struct lth_graph *graph, lth_dim a, lth_dim b);
 /* For whoever moves all nodes of one region into another. */
 void lth_graph_move_guards(struct lth_graph *graph, lth_region_id from, lth_region_id to);
 /* Where the least values leave the model without a shape, moves the hints that say no more than them. After inference. */

@@ -13,6 +13,7 @@ struct settle {
 	const struct lth_graph *graph;
 	int64_t *values; /* by symbol: the hint under trial */
 	int64_t least;   /* extent that counts as a shape: 1, or 0 where the model has none such */
+	bool usual;      /* what is usual must hold, too */
 };
 
 /* Only what the inputs decide: what data decide may be anything. */
@@ -35,20 +36,25 @@ static bool type_exists(const struct settle *s, const struct lth_type *type)
 	return true;
 }
 
-static bool guard_holds(const struct settle *s, const struct lth_guard *guard)
+static bool holds(const struct settle *s, enum lth_relation relation, lth_dim a, lth_dim b)
 {
 	const struct lth_dims *dims = s->graph->dims;
-	int64_t a, b;
-	if (guard->region != 0 || !known(dims, guard->a) || !known(dims, guard->b))
+	int64_t x, y;
+	if (!known(dims, a) || !known(dims, b))
 		return true;
-	return lth_dim_eval(dims, guard->a, s->values, &a) && lth_dim_eval(dims, guard->b, s->values, &b) &&
-	       lth_relation_holds(guard->relation, a, b);
+	return lth_dim_eval(dims, a, s->values, &x) && lth_dim_eval(dims, b, s->values, &y) &&
+	       lth_relation_holds(relation, x, y);
 }
 
 static bool shapes_exist(const struct settle *s)
 {
-	for (uint32_t i = 0; i < s->graph->num_guards; i++)
-		if (!guard_holds(s, &s->graph->guards[i]))
+	for (uint32_t i = 0; i < s->graph->num_guards; i++) {
+		const struct lth_guard *guard = &s->graph->guards[i];
+		if (guard->region == 0 && !holds(s, guard->relation, guard->a, guard->b))
+			return false;
+	}
+	for (uint32_t i = 0; s->usual && i < s->graph->num_usual; i++)
+		if (!holds(s, LTH_REL_LE, s->graph->usual[i].a, s->graph->usual[i].b))
 			return false;
 	for (lth_value_id id = 0; id < s->graph->num_values; id++)
 		if (!type_exists(s, &s->graph->values[id].type))
@@ -94,10 +100,15 @@ void lth_graph_settle_hints(struct lth_graph *graph)
 	uint32_t count = lth_dims_num_symbols(dims);
 	struct settle s = {.graph = graph,
 			   .values = lth_arena_array(graph->arena, count + 1, sizeof(*s.values)),
-			   .least = 1};
+			   .least = 1,
+			   .usual = true};
 	if (!s.values)
 		return; /* exhaustion is sticky */
 	bool found = find(&s);
+	if (!found) {
+		s.usual = false;
+		found = find(&s);
+	}
 	if (!found) {
 		s.least = 0;
 		found = find(&s);

@@ -63,24 +63,32 @@ static void split_padding(struct lth_dims *dims, lth_dim total, bool upper, lth_
 	*end = upper ? rest : half;
 }
 
-static bool has_auto_pad(const struct lth_node *node)
+/* Whether the operator's schema has the attribute. */
+static bool knows(const struct lth_node *node, const char *attribute)
 {
 	const char *cursor = node->op->attrs;
 	struct lth_attr_rule rule;
 	while (lth_attr_rule_next(&cursor, &rule))
-		if (rule.name_size == 8 && memcmp(rule.name, "auto_pad", 8) == 0)
+		if (rule.name_size == strlen(attribute) && memcmp(rule.name, attribute, rule.name_size) == 0)
 			return true;
 	return false;
 }
 
 static bool auto_pad_is(const struct lth_node *node, const char *mode)
 {
-	return has_auto_pad(node) && lth_op_string_is(node, "auto_pad", mode);
+	return knows(node, "auto_pad") && lth_op_string_is(node, "auto_pad", mode);
 }
 
-static lth_dim rounded_extent(struct lth_dims *dims, const struct lth_window *w, uint32_t i, lth_dim span, bool ceil)
+/* How often a stride fits into `span`, how far the first window can move, and once more. A pooling window that misses less
+ * than a stride of its first place is cut off at the end of the input: ONNX's own inference divides towards zero, and
+ * ONNX Runtime and Paddle do the same. A convolution has no output there. */
+static lth_dim rounded_extent(struct lth_dims *dims, const struct lth_window *w, uint32_t i, lth_dim span, bool pools,
+			      bool ceil)
 {
-	lth_dim one = lth_dim_const(dims, 1), stride = lth_dim_const(dims, w->stride[i]);
+	lth_dim zero = lth_dim_const(dims, 0), one = lth_dim_const(dims, 1), stride = lth_dim_const(dims, w->stride[i]);
+	if (!ceil && pools && w->stride[i] > 1)
+		return lth_dim_add(dims, lth_dim_floordiv(dims, lth_dim_max(dims, span, zero), stride),
+				   lth_dim_min(dims, lth_dim_add(dims, span, stride), one));
 	if (!ceil)
 		return lth_dim_add(dims, lth_dim_floordiv(dims, span, stride), one);
 	/* A window must not begin in the padding at the end. */
@@ -96,7 +104,8 @@ void lth_window_place(struct lth_graph *graph, const struct lth_node *node, cons
 	struct lth_dims *dims = graph->dims;
 	lth_dim zero = lth_dim_const(dims, 0), one = lth_dim_const(dims, 1);
 	bool upper = auto_pad_is(node, "SAME_UPPER"), same = upper || auto_pad_is(node, "SAME_LOWER");
-	bool valid = auto_pad_is(node, "VALID"), ceil = lth_node_int(node, "ceil_mode", 0) != 0;
+	bool valid = auto_pad_is(node, "VALID"), pools = knows(node, "ceil_mode");
+	bool ceil = lth_node_int(node, "ceil_mode", 0) != 0;
 	memset(out, 0, sizeof(*out));
 	out->spatial = spatial;
 	for (uint32_t i = 0; i < spatial; i++) {
@@ -115,7 +124,7 @@ void lth_window_place(struct lth_graph *graph, const struct lth_node *node, cons
 		out->begin[i] = lth_dim_const(dims, valid ? 0 : entry(node, "pads", i, 0));
 		out->end[i] = lth_dim_const(dims, valid ? 0 : entry(node, "pads", i + spatial, 0));
 		lth_dim padded = lth_dim_add(dims, in[i + 2], lth_dim_add(dims, out->begin[i], out->end[i]));
-		out->out[i] = rounded_extent(dims, out, i, lth_dim_sub(dims, padded, taps), ceil);
+		out->out[i] = rounded_extent(dims, out, i, lth_dim_sub(dims, padded, taps), pools, ceil);
 	}
 }
 
@@ -155,11 +164,15 @@ void lth_window_place_transposed(struct lth_graph *graph, const struct lth_node 
 
 enum lth_code lth_window_fits(struct lth_infer *infer, const struct lth_window *window)
 {
-	lth_dim zero = lth_dim_const(infer->dims, 0);
+	struct lth_dims *dims = infer->dims;
+	lth_dim zero = lth_dim_const(dims, 0);
 	enum lth_code code = LTH_OK;
-	for (uint32_t i = 0; !code && i < window->spatial; i++)
+	for (uint32_t i = 0; !code && i < window->spatial; i++) {
+		lth_dim padded = lth_dim_add(dims, window->in[i], lth_dim_add(dims, window->begin[i], window->end[i]));
+		lth_graph_usual(infer->graph, reach(dims, window->kernel[i], window->dilation[i]), padded);
 		code = lth_infer_require(infer, LTH_REL_LE, zero, window->out[i],
 					 "windows no larger than the padded input");
+	}
 	return code;
 }
 

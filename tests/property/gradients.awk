@@ -83,7 +83,7 @@ END {
 	node("Concat", right, q("derived64"), "\"axis\":0")
 	node("Cast", q("numeric64"), q("numeric"), "\"to\":1")
 	node("Cast", q("derived64"), q("derived"), "\"to\":1")
-	printf "{\"opset\":20,\n \"inputs\":[{\"name\":\"t\",\"type\":\"f32\",\"shape\":[]}],\n"
+	printf "{\"opset\":28,\n \"inputs\":[{\"name\":\"t\",\"type\":\"f32\",\"shape\":[]}],\n"
 	printf " \"constants\":[\n  %s],\n \"nodes\":[\n  %s],\n", constants, nodes
 	printf " \"outputs\":[\"derived\",\"numeric\"]}\n"
 }

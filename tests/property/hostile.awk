@@ -25,5 +25,5 @@ BEGIN { FS = "|" }
 	for (k = 1; k <= results; k++)
 		list = list (list ? "," : "") q("y" k)
 	node(operator, operands, list, $2, domain)
-	printf "{\"opset\":21,\"inputs\":[%s],\n \"constants\":[%s],\n \"nodes\":[%s],\n \"outputs\":[%s]}\n", inputs, constants, nodes, list
+	printf "{\"opset\":28,\"inputs\":[%s],\n \"constants\":[%s],\n \"nodes\":[%s],\n \"outputs\":[%s]}\n", inputs, constants, nodes, list
 }
