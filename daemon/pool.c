@@ -109,13 +109,15 @@ enum lth_code lth_pool_start(struct lth_pool *pool, struct lth_task *task, struc
 	worker->task = task;
 	task->worker = worker;
 	worker->bundle_fd = lth_store_anonymous_file(pool->store);
-	int error = worker->bundle_fd < 0 ? errno : 0;
+	int error = worker->bundle_fd < 0 ? errno : worker->folder_error;
 	if (asprintf(&worker->task_dir, "%s/%s", worker->work_dir, task->job_id) < 0)
 		worker->task_dir = NULL;
 	if (!error && (!worker->task_dir || mkdir(worker->task_dir, 0700) != 0))
 		error = errno;
 	if (error) {
 		lth_worker_drop_task(worker);
+		if (worker->folder_error)
+			lth_worker_send_home(worker); /* its successor may find room */
 		return lth_diag_fail(diag, error == ENOSPC ? LTH_DISK_FULL : LTH_IO_ERROR, "work folder", NULL, NULL,
 				     "%s", strerror(error));
 	}

@@ -29,7 +29,8 @@ struct lth_pool_worker {
 	int socket;
 	bool exited, polling;
 	int open_handles;
-	char *work_dir; /* of the worker */
+	char *work_dir;   /* of the worker */
+	int folder_error; /* why it could not be made; 0: it was */
 	char *task_dir; /* of the task, inside */
 	struct lth_task *task;
 	int bundle_fd;

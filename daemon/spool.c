@@ -224,8 +224,10 @@ void lth_jobs_recover(struct lth_jobs *jobs, struct lth_store *store, const stru
 			all = grown;
 		}
 		json_t *record = lth_store_read_entry(store, "jobs", entry->d_name);
-		if (!record)
+		if (!record) {
+			lth_log_event(log, LTH_LOG_ERROR, entry->d_name, "job-record-damaged", NULL);
 			continue;
+		}
 		all[count] = (struct found){.record = record,
 					    .created = json_integer_value(json_object_get(record, "created_unix_ms"))};
 		strcpy(all[count++].id, entry->d_name);

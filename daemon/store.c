@@ -109,7 +109,7 @@ enum lth_code lth_store_open(struct lth_store *store, const char *root, struct l
 		char *path = lth_store_path(store, folders[i], "");
 		bool temporary = strcmp(folders[i], "tmp") == 0 || strcmp(folders[i], "work") == 0;
 		if (path && temporary)
-			lth_store_remove_tree(path);
+			lth_store_empty_folder(path); /* it stays: on a full disk there is no room for another */
 		bool ok = path && (mkdir(path, 0700) == 0 || errno == EEXIST);
 		if (ok && (strcmp(folders[i], "blobs") == 0 || strcmp(folders[i], "kernels") == 0 ||
 			   strcmp(folders[i], "partial") == 0))

@@ -119,7 +119,8 @@ LTH_MUST_CHECK enum lth_code lth_store_put_kernel(struct lth_store *store, const
 
 /* A new empty file without a name, for a result bundle; -1 with errno. */
 int lth_store_anonymous_file(const struct lth_store *store);
-/* Removes a folder inside the store with all it holds. */
+/* Removes what a folder inside the store holds, or the folder, too. */
+void lth_store_empty_folder(const char *path);
 void lth_store_remove_tree(const char *path);
 
 /* --- evict.c: removes the least recently used blobs and kernels until at most `budget` bytes are left. `is_held` says

@@ -143,7 +143,7 @@ enum lth_code lth_store_write(struct lth_store *store, const char *path, const v
 }
 
 /* By descriptors, and never through a link: a worker that lives may change names while its folder is emptied. */
-static void remove_folder(int parent, const char *name, unsigned depth)
+static void empty_folder(int parent, const char *name, unsigned depth)
 {
 	enum { DEEPEST = 100 }; /* ours have two */
 	int fd = depth < DEEPEST ? openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
@@ -153,15 +153,22 @@ static void remove_folder(int parent, const char *name, unsigned depth)
 	for (struct dirent *entry; folder && (entry = readdir(folder)) != NULL;) {
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
 			continue;
-		if (unlinkat(fd, entry->d_name, 0) != 0 && (errno == EISDIR || errno == EPERM))
-			remove_folder(fd, entry->d_name, depth + 1);
+		if (unlinkat(fd, entry->d_name, 0) == 0 || (errno != EISDIR && errno != EPERM))
+			continue;
+		empty_folder(fd, entry->d_name, depth + 1);
+		unlinkat(fd, entry->d_name, AT_REMOVEDIR);
 	}
 	if (folder)
 		closedir(folder);
-	unlinkat(parent, name, AT_REMOVEDIR);
+}
+
+void lth_store_empty_folder(const char *path)
+{
+	empty_folder(AT_FDCWD, path, 0);
 }
 
 void lth_store_remove_tree(const char *path)
 {
-	remove_folder(AT_FDCWD, path, 0);
+	lth_store_empty_folder(path);
+	rmdir(path);
 }

@@ -1,6 +1,7 @@
 /* Workers as processes: starting, stopping, dying. See pool_internal.h. */
 #include "daemon/pool_internal.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
@@ -204,9 +205,10 @@ void lth_worker_spawn(struct lth_pool *pool)
 		pool->failed_starts++;
 		return;
 	}
-	mkdir(work_dir, 0700); /* should that fail, every task will say so */
+	int folder_error = mkdir(work_dir, 0700) == 0 ? 0 : errno;
 	*worker = (struct lth_pool_worker){
-		.pool = pool, .socket = ends[0], .bundle_fd = -1, .next = pool->workers, .work_dir = work_dir};
+		.pool = pool, .socket = ends[0], .bundle_fd = -1, .next = pool->workers, .work_dir = work_dir,
+		.folder_error = folder_error};
 	snprintf(worker->name, sizeof(worker->name), "w%llu", (unsigned long long)pool->serial);
 	fcntl(ends[0], F_SETFL, O_NONBLOCK);
 	pool->workers = worker;
