@@ -50,6 +50,18 @@ static void reduce_contents(struct lth_infer *infer, const struct lth_axes *axes
 		lth_infer_set_reals(infer, 0, &result, 1);
 }
 
+/* `extent` where `flag` is 1, else 1. A symbol's is one term, so that a product over axes does not grow to 2^rank. */
+static lth_dim extent_if(struct lth_dims *dims, lth_dim flag, lth_dim extent)
+{
+	lth_dim one = lth_dim_const(dims, 1);
+	int64_t min, max;
+	lth_dim_range(dims, extent, &min, &max);
+	if (min == max)
+		return lth_dim_choose(dims, flag, extent, one);
+	lth_dim least = min < 1 ? lth_dim_sub(dims, one, flag) : one;
+	return lth_dim_max(dims, least, lth_dim_mul(dims, flag, extent));
+}
+
 static enum lth_code infer_reduce(struct lth_infer *infer)
 {
 	const struct lth_type *type = lth_infer_type(infer, 0);
@@ -78,7 +90,7 @@ static enum lth_code infer_reduce(struct lth_infer *infer)
 		}
 	} else {
 		for (uint32_t i = 0; i < rank; i++)
-			dims[i] = lth_dim_choose(d, axes.in[i], one, type->dims[i]);
+			dims[i] = extent_if(d, lth_dim_sub(d, one, axes.in[i]), type->dims[i]);
 	}
 	code = lth_infer_output(infer, 0, LTH_NUM_DTYPES, rank, dims);
 	if (!code && axes.known)
@@ -115,8 +127,7 @@ static enum lth_code reduce_reduction(struct lth_lower *lower, const struct lth_
 	for (uint32_t i = 0; i < axes.rank; i++)
 		if (!axes.known || axes.flags & 1u << i)
 			out->extents[out->num_axes++] =
-				lth_dim_choose(dims, axes.in[i], lth_extent_dim(lower, node->inputs[0], (int32_t)i),
-					       lth_dim_const(dims, 1));
+				extent_if(dims, axes.in[i], lth_extent_dim(lower, node->inputs[0], (int32_t)i));
 	out->row_axes = (1u << lth_rank(lower, node->outputs[0])) - 1;
 	if (id == LTH_OP_ID_ReduceLogSumExp) {
 		out->stages[0].combiner = LTH_COMBINE_MAX;
@@ -210,7 +221,7 @@ static lth_sx reduce_element(struct lth_lower *lower, const struct lth_node *nod
 		reduced_axes(graph, node, &axes);
 		for (uint32_t i = 0; i < axes.rank; i++) {
 			lth_dim extent = lth_extent_dim(lower, node->inputs[0], (int32_t)i);
-			count = lth_dim_mul(graph->dims, count, lth_dim_choose(graph->dims, axes.in[i], extent, one));
+			count = lth_dim_mul(graph->dims, count, extent_if(graph->dims, axes.in[i], extent));
 		}
 		x = lth_div(pool, x, lth_sx_cast(pool, lth_sx_dim(pool, count), dtype));
 	} else if (id == LTH_OP_ID_ReduceL2) {

@@ -50,9 +50,10 @@ static struct slice slice_towards(struct lth_dims *dims, lth_dim size, lth_dim s
 				  lth_dim stride, bool forward)
 {
 	lth_dim zero = lth_dim_const(dims, 0), one = lth_dim_const(dims, 1);
-	lth_dim low = forward ? zero : lth_dim_const(dims, -1), high = forward ? size : lth_dim_sub(dims, size, one);
-	start = slice_bound(dims, start, size, low, high);
-	end = slice_bound(dims, end, size, low, high);
+	lth_dim high = forward ? size : lth_dim_sub(dims, size, one);
+	lth_dim first = forward ? zero : lth_dim_min(dims, zero, high); /* unlike in numpy, a slice begins at an element */
+	start = slice_bound(dims, start, size, first, high);
+	end = slice_bound(dims, end, size, forward ? zero : lth_dim_const(dims, -1), high);
 	lth_dim span = forward ? lth_dim_sub(dims, end, start) : lth_dim_sub(dims, start, end);
 	return (struct slice){start, lth_dim_max(dims, zero, lth_dim_ceildiv(dims, span, stride)), step};
 }

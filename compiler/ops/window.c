@@ -150,10 +150,13 @@ void lth_window_place_transposed(struct lth_graph *graph, const struct lth_node 
 		full = lth_dim_add(dims, full, reach(dims, kernel[i], out->dilation[i]));
 		full = lth_dim_add(dims, full, lth_dim_const(dims, entry(node, "output_padding", i, 0)));
 		if (given || same) {
-			/* Newer exporters write all axes, older ones the spatial ones. */
-			out->out[i] = given ? lth_dim_const(dims, shape[count - spatial + i])
-					    : lth_dim_mul(dims, in[i + 2], lth_dim_const(dims, out->stride[i]));
-			split_padding(dims, lth_dim_sub(dims, full, out->out[i]), upper, &out->begin[i], &out->end[i]);
+			/* Newer exporters write all axes, older ones the spatial ones. What SAME asks for and windows do not
+			 * reach is not there; what a given shape asks for is, without a sum. */
+			lth_dim wanted = given ? lth_dim_const(dims, shape[count - spatial + i])
+					       : lth_dim_mul(dims, in[i + 2], lth_dim_const(dims, out->stride[i]));
+			lth_dim total = lth_dim_max(dims, lth_dim_sub(dims, full, wanted), lth_dim_const(dims, 0));
+			split_padding(dims, total, upper, &out->begin[i], &out->end[i]);
+			out->out[i] = given ? wanted : lth_dim_sub(dims, full, total);
 			continue;
 		}
 		out->begin[i] = lth_dim_const(dims, valid ? 0 : entry(node, "pads", i, 0));
