@@ -333,8 +333,11 @@ static void infer_early(struct lth_importer *importer, const struct lth_draft *d
 {
 	enum { RANKS_MATTER_BELOW = 13 };
 	struct lth_diag ignored = {.code = LTH_OK};
+	bool inside = draft->region != 0; /* of a loop, perhaps, whose types are not known yet */
 	importer->early |= !*draft->domain && draft->version < RANKS_MATTER_BELOW;
+	importer->graph->tentative += inside;
 	enum lth_code code = importer->early ? lth_infer_node(importer->graph, node, &ignored) : LTH_OK;
+	importer->graph->tentative -= inside;
 	(void)code;
 }
 

@@ -215,17 +215,47 @@ void lth_build_output(struct lth_infer *infer, uint32_t output, lth_value_id val
 	lth_graph_rebind(graph, value, out);
 }
 
-enum lth_code lth_build_expand(struct lth_infer *infer, lth_infer_fn expand)
+/* Builds what stands for the composite; its outputs are those of built nodes then. */
+static enum lth_code build_all(struct lth_infer *infer, lth_infer_fn expand)
 {
 	infer->at = 0;
 	infer->first_built = infer->graph->num_nodes;
 	enum lth_code code = expand(infer);
 	if (!code)
 		code = infer->failed;
-	if (code)
-		return code;
-	for (uint32_t i = 0; i < infer->node->num_outputs; i++)
+	for (uint32_t i = 0; !code && i < infer->node->num_outputs; i++)
 		assert(infer->node->outputs[i] == LTH_NONE); /* every output was built */
-	lth_graph_delete_node(infer->graph, infer->id);
-	return LTH_OK;
+	return code;
+}
+
+enum lth_code lth_build_expand(struct lth_infer *infer, lth_infer_fn expand)
+{
+	enum lth_code code = build_all(infer, expand);
+	if (!code)
+		lth_graph_delete_node(infer->graph, infer->id);
+	return code;
+}
+
+enum lth_code lth_build_look(struct lth_infer *infer, lth_infer_fn expand)
+{
+	struct lth_graph *graph = infer->graph;
+	uint32_t num_outputs = infer->node->num_outputs;
+	const lth_value_id *outputs =
+		lth_arena_memdup(graph->arena, infer->node->outputs, num_outputs * sizeof(*outputs));
+	if (!outputs)
+		out_of_memory(infer);
+	enum lth_code code = infer->failed ? infer->failed : build_all(infer, expand);
+	for (uint32_t i = 0; !code && i < num_outputs; i++) {
+		if (outputs[i] == LTH_NONE)
+			continue;
+		struct lth_value *value = &graph->values[outputs[i]];
+		graph->nodes[value->def_id].outputs[value->def_index] = LTH_NONE;
+		value->def_id = infer->id;
+		value->def_index = i;
+		infer->node->outputs[i] = outputs[i];
+	}
+	for (lth_node_id id = infer->first_built; !code && id < graph->num_nodes; id++)
+		if (!graph->nodes[id].deleted)
+			lth_graph_delete_node(graph, id);
+	return code;
 }

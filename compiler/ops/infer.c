@@ -226,7 +226,7 @@ enum lth_code lth_infer_require(struct lth_infer *infer, enum lth_relation relat
 		return lth_infer_reject(infer, rule, "%s and %s", lth_infer_dim_text(infer, a),
 					lth_infer_dim_text(infer, b));
 	const struct lth_node *node = &graph->nodes[infer->id];
-	if (graph->tentative && node->op->kind != LTH_OP_COMPOSITE)
+	if (graph->tentative)
 		return LTH_OK; /* of sizes that a loop may change; said again when they have settled */
 	lth_graph_guard(graph, &(struct lth_guard){
 				       .region = node->region, .relation = relation, .a = a, .b = b, .node = node->name, .what = rule});
@@ -397,11 +397,14 @@ enum lth_code lth_infer_node(struct lth_graph *graph, lth_node_id id, struct lth
 		code = lth_infer_lists(&infer);
 	if (code)
 		return code;
-	if (op->impl->expand && !(graph->tentative && op->impl->infer))
+	if (op->impl->expand && !graph->tentative)
 		return lth_build_expand(&infer, op->impl->expand);
-	if (!op->impl->infer)
-		return lth_infer_unsupported(&infer, NULL, "shape inference of %s is not implemented", op->name);
-	code = op->impl->infer(&infer);
+	if (op->impl->infer)
+		code = op->impl->infer(&infer);
+	else if (op->impl->expand)
+		code = lth_build_look(&infer, op->impl->expand);
+	else
+		code = lth_infer_unsupported(&infer, NULL, "shape inference of %s is not implemented", op->name);
 	return code || graph->nodes[id].deleted ? code : check_outputs(&infer); /* some forms are expanded too */
 }
 
