@@ -35,24 +35,31 @@ static const char *type_text(enum lth_dtype dtype)
 	return dtype == LTH_POINTER_TYPE ? "ptr" : lth_dtype_text(dtype);
 }
 
+static void print_number(struct printer *p, char before, uint32_t number)
+{
+	lth_buf_putc(p->out, before);
+	lth_buf_int(p->out, number);
+}
+
 static void print_type(struct printer *p, const struct lth_loop_instr *x)
 {
 	lth_buf_puts(p->out, type_text(x->dtype));
 	if (x->lanes > 1)
-		lth_buf_printf(p->out, "x%u", x->lanes);
+		print_number(p, 'x', x->lanes);
 }
 
 static void print_const(struct printer *p, const struct lth_loop_instr *x)
 {
 	if (x->dtype == LTH_DTYPE_I64) {
-		lth_buf_printf(p->out, "%" PRId64, x->i);
+		lth_buf_int(p->out, x->i);
 		return;
 	}
-	lth_buf_printf(p->out, "%s(", lth_dtype_text(x->dtype));
+	lth_buf_puts(p->out, lth_dtype_text(x->dtype));
+	lth_buf_putc(p->out, '(');
 	if (lth_is_float(x->dtype))
 		lth_buf_double(p->out, x->f);
 	else
-		lth_buf_printf(p->out, "%" PRId64, x->i);
+		lth_buf_int(p->out, x->i);
 	lth_buf_putc(p->out, ')');
 }
 
@@ -64,10 +71,10 @@ static void print_value(struct printer *p, lth_lv value)
 		print_const(p, x);
 		break;
 	case LTH_LOOP_INT:
-		lth_buf_printf(p->out, "i%u", x->id);
+		print_number(p, 'i', x->id);
 		break;
 	case LTH_LOOP_POINTER:
-		lth_buf_printf(p->out, "p%u", x->id);
+		print_number(p, 'p', x->id);
 		break;
 	case LTH_LOOP_SCRATCH:
 	case LTH_LOOP_BEGIN:
@@ -75,7 +82,7 @@ static void print_value(struct printer *p, lth_lv value)
 		lth_buf_puts(p->out, lth_loop_text(x->op));
 		break;
 	default:
-		lth_buf_printf(p->out, "%%%u", p->numbers[value]);
+		print_number(p, '%', p->numbers[value]);
 		break;
 	}
 }
@@ -107,7 +114,8 @@ static void print_list(struct printer *p, const uint32_t *list, uint32_t count)
 static void define(struct printer *p, lth_lv value)
 {
 	p->numbers[value] = p->next++;
-	lth_buf_printf(p->out, "%%%u:", p->numbers[value]);
+	print_number(p, '%', p->numbers[value]);
+	lth_buf_putc(p->out, ':');
 	print_type(p, lth_loop_get(p->fn, value));
 }
 
@@ -124,7 +132,8 @@ static void define_list(struct printer *p, lth_lv first, uint32_t count, const u
 
 static void print_memory(struct printer *p, const struct lth_loop_instr *x)
 {
-	lth_buf_printf(p->out, " %s", lth_dtype_text(x->memory));
+	lth_buf_putc(p->out, ' ');
+	lth_buf_puts(p->out, lth_dtype_text(x->memory));
 }
 
 /* What stands behind the instruction's word. */

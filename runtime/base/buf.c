@@ -56,13 +56,29 @@ void lth_buf_putc(struct lth_buf *buf, char c)
 	lth_buf_append(buf, &c, 1);
 }
 
+void lth_buf_int(struct lth_buf *buf, int64_t value)
+{
+	char text[24], *at = text + sizeof(text);
+	uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
+	do
+		*--at = (char)('0' + rest % 10);
+	while (rest /= 10);
+	if (value < 0)
+		*--at = '-';
+	lth_buf_append(buf, at, (size_t)(text + sizeof(text) - at));
+}
+
+/* Most texts fit what is there already. */
 void lth_buf_printf(struct lth_buf *buf, const char *format, ...)
 {
 	va_list args, again;
 	va_start(args, format);
 	va_copy(again, args);
-	int length = vsnprintf(NULL, 0, format, args);
-	if (length >= 0 && reserve(buf, (size_t)length)) {
+	size_t room = buf->failed ? 0 : buf->capacity - buf->size;
+	int length = vsnprintf(room ? buf->data + buf->size : NULL, room, format, args);
+	if (length >= 0 && (size_t)length < room) {
+		buf->size += (size_t)length;
+	} else if (length >= 0 && reserve(buf, (size_t)length)) {
 		vsnprintf(buf->data + buf->size, (size_t)length + 1, format, again);
 		buf->size += (size_t)length;
 	}
@@ -113,6 +129,10 @@ void lth_buf_double(struct lth_buf *buf, double value)
 {
 	if (isnan(value) || isinf(value)) {
 		lth_buf_puts(buf, isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
+		return;
+	}
+	if (value == trunc(value) && fabs(value) < 1e15 && !(value == 0 && signbit(value))) {
+		lth_buf_int(buf, (int64_t)value);
 		return;
 	}
 	char text[40];

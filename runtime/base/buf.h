@@ -17,6 +17,8 @@ void lth_buf_free(struct lth_buf *buf); /* and resets it to empty */
 void lth_buf_append(struct lth_buf *buf, const void *bytes, size_t size);
 void lth_buf_puts(struct lth_buf *buf, const char *text);
 void lth_buf_putc(struct lth_buf *buf, char c);
+/* An integer in decimal. */
+void lth_buf_int(struct lth_buf *buf, int64_t value);
 void lth_buf_printf(struct lth_buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Little-endian integers, for the binary formats. */
 void lth_buf_u8(struct lth_buf *buf, uint8_t value);

@@ -10,6 +10,7 @@
 #include "runtime/base/sha256.h"
 
 #include <check.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,6 +92,46 @@ START_TEST(buf_numbers_and_quotes)
 	lth_buf_u32(&buf, 0x04030201);
 	ck_assert(lth_buf_ok(&buf));
 	ck_assert_int_eq(memcmp(lth_buf_text(&buf), "0.1 0.3333333333333333\"a\\\"\\n\\u0001\"\1\2\3\4", buf.size), 0);
+	lth_buf_free(&buf);
+}
+END_TEST
+
+START_TEST(buf_whole_numbers)
+{
+	static const struct {
+		double value;
+		const char *text;
+	} doubles[] = {{0, "0"},        {-0.0, "-0"},   {-7, "-7"},      {100000, "100000"}, {999999999999999, "999999999999999"},
+		       {1e15, "1e+15"}, {-1e15, "-1e+15"}, {1e22, "1e+22"}, {0.5, "0.5"},       {INFINITY, "inf"}};
+	static const int64_t ints[] = {0, 9, 10, -1, INT64_MAX, INT64_MIN};
+	for (size_t i = 0; i < sizeof(doubles) / sizeof(doubles[0]); i++) {
+		struct lth_buf buf = {0};
+		lth_buf_double(&buf, doubles[i].value);
+		ck_assert_str_eq(lth_buf_text(&buf), doubles[i].text);
+		lth_buf_free(&buf);
+	}
+	for (size_t i = 0; i < sizeof(ints) / sizeof(ints[0]); i++) {
+		struct lth_buf buf = {0}, same = {0};
+		lth_buf_int(&buf, ints[i]);
+		lth_buf_printf(&same, "%lld", (long long)ints[i]);
+		ck_assert_str_eq(lth_buf_text(&buf), lth_buf_text(&same));
+		lth_buf_free(&buf);
+		lth_buf_free(&same);
+	}
+}
+END_TEST
+
+/* A text that does not fit what is left, and one that just does. */
+START_TEST(buf_printf_grows)
+{
+	struct lth_buf buf = {0};
+	for (int length = 0; length < 200; length++) {
+		size_t before = buf.size;
+		lth_buf_printf(&buf, "%0*d", length + 1, 7);
+		ck_assert_uint_eq(buf.size, before + (size_t)length + 1);
+		ck_assert_int_eq(buf.data[buf.size - 1], '7');
+		ck_assert_int_eq(buf.data[buf.size], 0);
+	}
 	lth_buf_free(&buf);
 }
 END_TEST
@@ -214,6 +255,8 @@ int main(void)
 	tcase_add_test(tests, arena_cap_is_sticky);
 	tcase_add_test(tests, arena_grow_keeps_content);
 	tcase_add_test(tests, buf_numbers_and_quotes);
+	tcase_add_test(tests, buf_whole_numbers);
+	tcase_add_test(tests, buf_printf_grows);
 	tcase_add_test(tests, division_rounds_as_named);
 	tcase_add_test(tests, hash_differs_by_one_bit_and_length);
 	tcase_add_test(tests, id_table_keeps_all_through_growth);

@@ -3,6 +3,8 @@
 #include "compiler/lower/templates/internal.h"
 #include "runtime/base/checked.h"
 
+#include <string.h>
+
 static int64_t pack_depth(const struct lth_pack *pack)
 {
 	int64_t depth = 1;
@@ -35,42 +37,57 @@ bool lth_pack_bytes(const struct lth_pack *pack, int64_t *out_bytes)
 	return true;
 }
 
-/* One row of a panel: `width` columns, the gates side by side, zero behind the last column. */
-#define ROW_FUNCTION(name, type)                                                                                       \
-	static void name(const struct lth_pack *pack, const void *source, int64_t at, int64_t first, int64_t width,    \
-			 void *out)                                                                                    \
+/* Some rows of a panel, the elements of which are `step` apart in a column: the gates side by side, zero behind the last
+ * column. Columns that are far apart are read some elements at a time, so that a line of the cache is read once: their
+ * strides are often such that lines of a few columns drive each other out. */
+enum { ROWS_AT_ONCE = 16 };
+#define ROWS_FUNCTION(name, type)                                                                                      \
+	static void name(const struct lth_pack *pack, const void *source, int64_t at, int64_t step, int64_t rows,      \
+			 int64_t first, int64_t width, void *out)                                                      \
 	{                                                                                                              \
-		const type *from = (const type *)source + at;                                                          \
-		type *to = out;                                                                                        \
 		int64_t units = width / pack->gates, stride = pack->column_stride;                                     \
 		int64_t count = pack->columns - first < units ? pack->columns - first : units;                         \
-		for (int64_t gate = 0; gate < pack->gates; gate++, to += units, from += pack->gate_stride) {           \
-			for (int64_t c = 0; c < count; c++)                                                            \
-				to[c] = from[(first + c) * stride];                                                    \
-			for (int64_t c = count; c < units; c++)                                                        \
-				to[c] = 0;                                                                             \
+		for (int64_t gate = 0; gate < pack->gates; gate++) {                                                   \
+			const type *from = (const type *)source + at + gate * pack->gate_stride + first * stride;      \
+			type *to = (type *)out + gate * units;                                                         \
+			for (int64_t r = 0; stride == 1 && r < rows; r++)                                              \
+				memcpy(to + r * width, from + r * step, (size_t)count * sizeof(type));                 \
+			for (int64_t c = 0; stride != 1 && c < count; c++)                                             \
+				for (int64_t r = 0; r < rows; r++)                                                     \
+					to[r * width + c] = from[c * stride + r * step];                               \
+			for (int64_t r = 0; r < rows; r++)                                                             \
+				for (int64_t c = count; c < units; c++)                                                \
+					to[r * width + c] = 0;                                                         \
 		}                                                                                                      \
 	}
-ROW_FUNCTION(pack_row8, uint8_t)
-ROW_FUNCTION(pack_row16, uint16_t)
-ROW_FUNCTION(pack_row32, uint32_t)
-ROW_FUNCTION(pack_row64, uint64_t)
+ROWS_FUNCTION(pack_rows8, uint8_t)
+ROWS_FUNCTION(pack_rows16, uint16_t)
+ROWS_FUNCTION(pack_rows32, uint32_t)
+ROWS_FUNCTION(pack_rows64, uint64_t)
 
-static void pack_rows(const struct lth_pack *pack, const void *source, int64_t group, int64_t first, int64_t width,
-		      char *out)
+typedef void (*rows_fn)(const struct lth_pack *pack, const void *source, int64_t at, int64_t step, int64_t rows,
+			int64_t first, int64_t width, void *out);
+
+static rows_fn rows_function(int64_t size)
 {
-	int64_t size = lth_dtype_bits(pack->dtype) / 8;
-	int64_t index[LTH_MAX_TEMPLATE_AXES] = {0}, at = pack->source_offset + group * pack->group_stride;
-	for (int64_t k = 0, depth = pack_depth(pack); k < depth; k++, out += width * size) {
-		if (size == 4)
-			pack_row32(pack, source, at, first, width, out);
-		else if (size == 8)
-			pack_row64(pack, source, at, first, width, out);
-		else if (size == 2)
-			pack_row16(pack, source, at, first, width, out);
-		else
-			pack_row8(pack, source, at, first, width, out);
-		for (uint32_t axis = pack->num_k; axis-- > 0;) {
+	return size == 4 ? pack_rows32 : size == 8 ? pack_rows64 : size == 2 ? pack_rows16 : pack_rows8;
+}
+
+/* The innermost k axis by ROWS_AT_ONCE, the others around it. */
+static void pack_columns(const struct lth_pack *pack, const void *source, int64_t group, int64_t first, int64_t width,
+			 char *out)
+{
+	int64_t size = lth_dtype_bits(pack->dtype) / 8, at = pack->source_offset + group * pack->group_stride;
+	int64_t index[LTH_MAX_TEMPLATE_AXES] = {0}, depth = pack_depth(pack);
+	uint32_t outer = pack->num_k ? pack->num_k - 1 : 0;
+	int64_t extent = pack->num_k ? pack->k[outer].extent : 1, step = pack->num_k ? pack->k[outer].stride : 0;
+	rows_fn rows = rows_function(size);
+	for (int64_t done = 0; done < depth; done += extent) {
+		for (int64_t k = 0, count; k < extent; k += count, out += count * width * size) {
+			count = extent - k < ROWS_AT_ONCE ? extent - k : ROWS_AT_ONCE;
+			rows(pack, source, at + k * step, step, count, first, width, out);
+		}
+		for (uint32_t axis = outer; axis-- > 0;) {
 			at += pack->k[axis].stride;
 			if (++index[axis] < pack->k[axis].extent)
 				break;
@@ -109,7 +126,7 @@ static void pack_panel(const struct lth_pack *pack, const struct panels *panels,
 	int64_t group = panel / panels->in_group, place = panel % panels->in_group;
 	int64_t first = place * (pack->panel / pack->gates), width = place < panels->full ? pack->panel : pack->tail;
 	if (pack->kind == LTH_PACK_PANELS)
-		pack_rows(pack, source, group, first, width, out);
+		pack_columns(pack, source, group, first, width, out);
 	else
 		lth_bytes_pack_panel(pack, source, group, first, width, out);
 }
