@@ -265,6 +265,39 @@ enum MHD_Result lth_http_request(void *server, struct MHD_Connection *connection
 }
 
 /* --- the end */
+struct drop {
+	uv_work_t work;
+	struct lth_spool spool;
+};
+
+static void run_drop(uv_work_t *work)
+{
+	struct drop *drop = work->data;
+	lth_spool_discard(&drop->spool);
+}
+
+static void after_drop(uv_work_t *work, int status)
+{
+	(void)status;
+	free(work->data);
+}
+
+void lth_request_drop_body(struct lth_request *request)
+{
+	bool large = request->spool.fd >= 0 && !request->server->stopping;
+	struct drop *drop = large ? calloc(1, sizeof(*drop)) : NULL;
+	if (drop) {
+		drop->work.data = drop;
+		drop->spool = request->spool;
+		if (uv_queue_work(request->server->loop, &drop->work, run_drop, after_drop) == 0) {
+			request->spool = (struct lth_spool){.fd = -1};
+			return;
+		}
+		free(drop);
+	}
+	lth_spool_discard(&request->spool);
+}
+
 static void log_request(const struct lth_request *request)
 {
 	char ms[32], status[16];
@@ -303,7 +336,7 @@ void lth_http_completed(void *context, struct MHD_Connection *connection, void *
 	if (!request->dispatched && request->route && request->route->body == LTH_BODY_BLOB &&
 	    request->diag.code == LTH_OK)
 		lth_blob_keep_cut(request);
-	lth_spool_discard(&request->spool);
+	lth_request_drop_body(request);
 	lth_buf_free(&request->text);
 	lth_buf_free(&request->later.headers);
 	free(request);

@@ -218,6 +218,7 @@ static void publish_model(struct lth_request *request)
 static void submit(struct lth_request *request)
 {
 	struct compile *compile = request->state;
+	lth_request_drop_body(request); /* it is a blob */
 	if (compile->diag.code != LTH_OK) {
 		lth_reply_problem(request, &compile->diag, NULL);
 		return;

@@ -108,7 +108,7 @@ static void submit(struct lth_request *request, enum lth_job_kind kind)
 		json_decref(spec.options);
 		return;
 	}
-	lth_spool_discard(&request->spool);
+	lth_request_drop_body(request);
 	lth_deliver_submit(request, &spec);
 }
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { EVICTION_GRACE_S = 60, RUNS_AT_ONCE = 64, SWEEP_MS = 1000, CONNECTION_MEMORY = 32 * 1024 };
+enum { EVICTION_GRACE_S = 60, RUNS_AT_ONCE = 64, SWEEP_MS = 1000, CONNECTION_MEMORY = 128 * 1024 };
 
 static void drive(struct lth_server *server);
 static void maybe_finish_drain(struct lth_server *server);

@@ -144,6 +144,8 @@ bool lth_request_has_description(struct lth_request *request);
 void lth_request_wake_early(struct lth_server *server);
 
 /* --- request.c */
+/* Throws a request's spooled body away, a large one in the thread pool. Accepts none. */
+void lth_request_drop_body(struct lth_request *request);
 const char *lth_request_header(const struct lth_request *request, const char *name); /* NULL when absent */
 /* Calls `visit` for each query argument in order, until it returns false. */
 void lth_request_arguments(const struct lth_request *request,

@@ -197,20 +197,21 @@ static enum lth_code publish_spooled(struct lth_store *store, struct lth_spool *
 enum lth_code lth_spool_publish(struct lth_store *store, struct lth_spool *spool, const char *digest,
 				struct lth_diag *diag)
 {
-	enum lth_code code = LTH_OK;
 	char *path = lth_store_blob_path(store, digest);
 	if (!path) {
 		errno = ENOMEM;
-		code = lth_store_failed(diag, "store", "cannot name a blob");
-	} else if (!lth_store_holds(store, digest)) {
+		return lth_store_failed(diag, "store", "cannot name a blob");
+	}
+	enum lth_code code = LTH_OK;
+	if (!lth_store_holds(store, digest)) {
 		code = publish_spooled(store, spool, path, diag);
 		if (code == LTH_OK) {
 			atomic_fetch_add(&store->bytes, spool->size);
 			lth_store_note_verified(store, digest);
 		}
+		lth_spool_discard(spool);
 	}
 	free(path);
-	lth_spool_discard(spool);
 	return code;
 }
 

@@ -56,10 +56,12 @@ LTH_MUST_CHECK enum lth_code lth_spool_append(struct lth_spool *spool, const voi
 LTH_MUST_CHECK enum lth_code lth_spool_spill(struct lth_spool *spool, struct lth_diag *diag);
 /* The digest of what has arrived; nothing can be appended any more. */
 void lth_spool_digest(struct lth_spool *spool, char out_digest[LTH_DIGEST_TEXT]);
-/* Makes the spooled bytes the blob of this digest, durably; a blob that exists already is kept. Ends the spool. */
+/* Makes the spooled bytes the blob of this digest, durably, which ends the spool; where that blob exists already it is
+ * kept, and the spool is the caller's to discard. */
 LTH_MUST_CHECK enum lth_code lth_spool_publish(struct lth_store *store, struct lth_spool *spool, const char *digest,
 					       struct lth_diag *diag);
-void lth_spool_discard(struct lth_spool *spool); /* accepts an ended one */
+/* Accepts an ended one. Of a large one it takes tens of milliseconds: the system frees its memory. */
+void lth_spool_discard(struct lth_spool *spool);
 
 /* --- partial.c: uploads that go on where they were cut off. What has arrived of a blob stands in partial/HEX; its
  * bytes count as the store's and are evicted like a blob's. */

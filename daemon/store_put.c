@@ -3,6 +3,7 @@
  * that it has no writers. */
 #include "daemon/store_files.h"
 #include "runtime/base/io.h"
+#include "runtime/base/team.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -99,14 +100,36 @@ static bool is_ours_alone(int fd)
 	return true;
 }
 
+/* From where on a thread more is worth it. */
+enum { LARGE = 4 << 20 };
+
+struct settling {
+	int fd, error; /* 0, or the errno of who could not read */
+	char digest[LTH_DIGEST_TEXT];
+};
+
+/* One thread hashes, another takes the bytes to the disk: that is a hint, the fsync that follows counts. */
+static void settle(void *context, unsigned member)
+{
+	struct settling *settling = context;
+	if (member == 0)
+		settling->error = lth_store_digest_file(settling->fd, settling->digest) ? 0 : errno;
+	else
+		sync_file_range(settling->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+}
+
 /* Hashed on its way to the disk. */
 static enum lth_code keep_as_it_is(struct lth_store *store, int fd, const char *path, uint64_t size,
 				   char out_digest[LTH_DIGEST_TEXT], struct lth_diag *diag)
 {
+	struct settling settling = {.fd = fd};
 	fchmod(fd, 0600);
-	sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE); /* a hint: the fsync that follows counts */
-	if (lth_store_digest_file(fd, out_digest))
+	lth_team_run(size >= LARGE ? 2 : 1, settle, &settling);
+	if (settling.error == 0) {
+		memcpy(out_digest, settling.digest, sizeof(settling.digest));
 		return keep_file(store, fd, path, size, out_digest, diag);
+	}
+	errno = settling.error;
 	enum lth_code code = lth_store_failed(diag, "store", "cannot read a result");
 	unlink(path);
 	return code;

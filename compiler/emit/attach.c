@@ -102,9 +102,7 @@ static int write_back(int fd, const void *linked, size_t linked_size, const stru
 {
 	if (!lth_write_full(fd, linked, linked_size) || ftruncate(fd, (off_t)(at + input->constants_size)) != 0)
 		return errno;
-	int error = lth_write_constants(input, fd, at);
-	sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE); /* a hint: whoever makes it durable waits the less */
-	return error;
+	return lth_write_constants(input, fd, at);
 }
 
 static enum lth_code attach(const char *path, unsigned char *linked, size_t size, const struct lth_emit_input *input,

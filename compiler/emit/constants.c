@@ -1,7 +1,6 @@
 /* The constants' bytes: into a file at some offset, or into memory. Weights that kernels want packed are packed here, a
  * part at a time into a buffer that stays in the cache and goes to the file from there, on all threads of the compile: a
- * model's weights never lie packed in memory, and the disk begins with the first ones while the last are packed. See
- * elf_write.h. */
+ * model's weights never lie packed in memory. See elf_write.h. */
 #include "compiler/emit/elf_write.h"
 
 #include "compiler/lower/templates/pack.h"

@@ -1,5 +1,5 @@
-/* The store's files: what a worker made is taken over without a copy only when nobody else can write it; what a shortcut
- * remembers. */
+/* The store's files: what a worker made is taken over without a copy only when nobody else can write it; bodies
+ * that arrive, in memory or in a file; what a shortcut remembers. */
 #include "daemon/shortcut.h"
 #include "daemon/store.h"
 
@@ -129,6 +129,71 @@ START_TEST(a_kernel_that_differs_is_removed)
 }
 END_TEST
 
+/* A body of so many bytes in pieces of all sizes up to 100 KB. */
+static struct lth_spool spooled(size_t size, char **out_bytes)
+{
+	struct lth_spool spool;
+	char *bytes = malloc(size + 1);
+	ck_assert_ptr_nonnull(bytes);
+	for (size_t i = 0; i < size; i++)
+		bytes[i] = (char)(i * 2654435761u >> 13);
+	ck_assert_int_eq((int)lth_spool_begin(&store, &spool, &diag), LTH_OK);
+	for (size_t at = 0, piece = 1; at < size; at += piece, piece = piece * 7 % 100003) {
+		piece = size - at < piece ? size - at : piece;
+		ck_assert_int_eq((int)lth_spool_append(&spool, bytes + at, piece, &diag), LTH_OK);
+	}
+	*out_bytes = bytes;
+	return spool;
+}
+
+START_TEST(bodies_of_all_sizes_are_hashed)
+{
+	static const size_t sizes[] = {0, 1, LTH_SPOOL_MEMORY - 1, LTH_SPOOL_MEMORY, LTH_SPOOL_MEMORY + 1,
+				       1 << 20, (1 << 20) + 1, 9000000};
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		char digest[LTH_DIGEST_TEXT], expected[LTH_DIGEST_TEXT], *bytes;
+		struct lth_spool spool = spooled(sizes[i], &bytes);
+		lth_sha256_text(bytes, sizes[i], expected);
+		lth_spool_digest(&spool, digest);
+		ck_assert_str_eq(digest, expected);
+		ck_assert_int_eq(spool.fd >= 0, sizes[i] > LTH_SPOOL_MEMORY);
+		ck_assert_int_eq((int)lth_spool_publish(&store, &spool, digest, &diag), LTH_OK);
+		ck_assert(lth_store_has(&store, digest));
+		ck_assert_int_eq(spool.fd, -1); /* ended */
+		free(bytes);
+	}
+}
+END_TEST
+
+START_TEST(a_body_that_is_there_stays_the_callers)
+{
+	char digest[LTH_DIGEST_TEXT], *bytes;
+	for (int turn = 0; turn < 2; turn++) {
+		struct lth_spool spool = spooled(200000, &bytes);
+		lth_spool_digest(&spool, digest);
+		ck_assert_int_eq((int)lth_spool_publish(&store, &spool, digest, &diag), LTH_OK);
+		ck_assert_int_eq(spool.fd >= 0, turn == 1);
+		lth_spool_discard(&spool);
+		free(bytes);
+	}
+	ck_assert_uint_eq(atomic_load(&store.bytes), 200000);
+}
+END_TEST
+
+START_TEST(a_body_is_dropped_on_its_way)
+{
+	char *bytes;
+	struct lth_spool spool = spooled(3000000, &bytes), none = {.fd = -1};
+	char *path = strdup(spool.path);
+	lth_spool_discard(&spool);
+	ck_assert_int_ne(access(path, F_OK), 0);
+	lth_spool_discard(&spool);
+	lth_spool_discard(&none);
+	free(path);
+	free(bytes);
+}
+END_TEST
+
 START_TEST(shortcuts_compare_all_that_was_asked)
 {
 	static struct lth_shortcuts shortcuts;
@@ -164,6 +229,9 @@ int main(void)
 	tcase_add_test(files, a_file_with_two_names_is_copied);
 	tcase_add_test(files, what_is_no_file_is_refused);
 	tcase_add_test(files, a_kernel_that_differs_is_removed);
+	tcase_add_test(files, bodies_of_all_sizes_are_hashed);
+	tcase_add_test(files, a_body_that_is_there_stays_the_callers);
+	tcase_add_test(files, a_body_is_dropped_on_its_way);
 	tcase_add_test(pure, shortcuts_compare_all_that_was_asked);
 	SRunner *runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
