@@ -24,6 +24,8 @@ static json_t *record_json(const struct lth_job *job)
 		(json_int_t)spec->payload_bytes, "timeout_ms", (json_int_t)spec->timeout_ms, "priority", spec->priority,
 		"client", spec->client, "trace", spec->trace, "result", job->answer_digest, "attempts",
 		(int)job->attempts);
+	if (lth_job_ended(job))
+		json_object_set_new(record, "ms", json_real((double)(job->ended_ns - job->created_ns) * 1e-6));
 	if (job->state == LTH_STATE_FAILED) {
 		json_object_set_new(record, "problem", diag_json(&job->diag));
 		json_object_set_new(record, "stage", json_string(job->stage));
@@ -188,6 +190,8 @@ static bool adopt_record(struct lth_jobs *jobs, const json_t *record, const char
 		return true;
 	}
 	job->attempts = (unsigned)json_integer_value(json_object_get(record, "attempts"));
+	double ms = json_number_value(json_object_get(record, "ms"));
+	job->ended_ns = job->created_ns + (ms > 0 && ms < 1e12 ? (uint64_t)(ms * 1e6) : 0);
 	lth_jobs_add_event(job, lth_job_state_name(job->state), NULL, NULL); /* a listener may have missed it */
 	return true;
 }
