@@ -413,6 +413,11 @@ unsigned lth_jobs_in_flight(const struct lth_jobs *jobs, unsigned *out_queued)
 	return jobs->queued + jobs->running;
 }
 
+uint64_t lth_jobs_running_bytes(const struct lth_jobs *jobs)
+{
+	return jobs->running_bytes;
+}
+
 bool lth_jobs_stuck(const struct lth_jobs *jobs)
 {
 	static const uint64_t LATE_NS = 60000000000;

@@ -115,6 +115,7 @@ const char *lth_job_kind_name(enum lth_job_kind kind);
 /* Seconds after which trying again makes sense. */
 unsigned lth_jobs_retry_after(const struct lth_jobs *jobs);
 unsigned lth_jobs_in_flight(const struct lth_jobs *jobs, unsigned *out_queued);
+uint64_t lth_jobs_running_bytes(const struct lth_jobs *jobs); /* predicted */
 /* True when a job is still in flight a minute after its deadline: something does not move any more. */
 bool lth_jobs_stuck(const struct lth_jobs *jobs);
 /* The digests of the blobs that jobs in flight need, as keys of an object, the caller's; NULL when out of memory. */

@@ -36,7 +36,7 @@ static void on_watch(uv_timer_t *timer)
 	struct lth_pool *pool = timer->data;
 	uint64_t limit = pool->config->worker_memory_bytes;
 	for (struct lth_pool_worker *worker = pool->workers; limit && worker; worker = worker->next) {
-		if (worker->state != LTH_WORKER_BUSY || lth_worker_resident_bytes(worker) <= limit)
+		if (worker->state != LTH_WORKER_BUSY || lth_pool_resident_bytes(worker->process.pid) <= limit)
 			continue;
 		worker->over_memory = true;
 		lth_worker_kill(worker, SIGKILL);

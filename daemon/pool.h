@@ -65,6 +65,8 @@ void lth_pool_destroy(struct lth_pool **pool); /* after on_closed */
 
 bool lth_pool_has_room(const struct lth_pool *pool);
 unsigned lth_pool_count(const struct lth_pool *pool, unsigned *out_idle, unsigned *out_busy);
+/* Resident memory of a process; 0 when there is none of this id. */
+uint64_t lth_pool_resident_bytes(long pid);
 /* The layers that the last worker reported ("rlimits", "landlock", ...); borrowed, may be NULL. */
 const json_t *lth_pool_layers(const struct lth_pool *pool);
 

@@ -77,7 +77,6 @@ void lth_worker_kill(const struct lth_pool_worker *worker, int number);
 void lth_worker_stop(struct lth_pool_worker *worker);
 /* An idle worker is sent home by the end of its socket; the timer is for one that does not listen. */
 void lth_worker_send_home(struct lth_pool_worker *worker);
-uint64_t lth_worker_resident_bytes(const struct lth_pool_worker *worker);
 
 /* --- worker_messages.c */
 void lth_worker_on_socket(uv_poll_t *poll, int status, int events);

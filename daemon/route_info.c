@@ -7,6 +7,8 @@
 #include <microhttpd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 static void reply_table(struct lth_request *request, const char *name)
 {
@@ -126,13 +128,25 @@ void lth_route_readyz(struct lth_request *request)
 				 (int)busy, "queued", (int)queued));
 }
 
+/* Gauges that nobody sets as they change. */
+static void set_gauges(struct lth_server *server)
+{
+	unsigned idle;
+	uint64_t *values = server->metrics.values;
+	lth_pool_count(server->pool, &idle, NULL);
+	values[LTH_METRIC_WORKERS_READY] = idle;
+	values[LTH_METRIC_JOBS_PREDICTED] = lth_jobs_running_bytes(server->jobs);
+	values[LTH_METRIC_MEMORY_BUDGET] = server->config.memory_budget_bytes;
+	values[LTH_METRIC_STORE_BUDGET] = server->config.store_budget_bytes;
+	values[LTH_METRIC_RESIDENT] = lth_pool_resident_bytes((long)getpid());
+	values[LTH_METRIC_START_TIME] = (uint64_t)time(NULL) - (lth_now_ns() - server->started_ns) / 1000000000;
+}
+
 void lth_route_metrics(struct lth_request *request)
 {
 	struct lth_buf text = {0};
 	struct lth_server *server = request->server;
-	unsigned idle;
-	lth_pool_count(server->pool, &idle, NULL);
-	server->metrics.values[LTH_METRIC_WORKERS_READY] = idle;
+	set_gauges(server);
 	lth_metrics_print(&server->metrics, lth_routes_name, &text);
 	lth_reply_bytes(request, 200, "text/plain; version=0.0.4; charset=utf-8", text.data, text.size);
 }

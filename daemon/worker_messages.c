@@ -56,7 +56,7 @@ static bool shall_retire(const struct lth_pool_worker *worker)
 {
 	const struct lth_config *config = worker->pool->config;
 	return worker->jobs_done >= config->worker_jobs ||
-	       lth_worker_resident_bytes(worker) > config->worker_grown_bytes;
+	       lth_pool_resident_bytes(worker->process.pid) > config->worker_grown_bytes;
 }
 
 static void retire(struct lth_pool_worker *worker)

@@ -69,11 +69,11 @@ void lth_worker_send_home(struct lth_pool_worker *worker)
 	uv_timer_start(&worker->stop_timer, on_stop_timer, worker->pool->config->stop_grace_ms, 0);
 }
 
-uint64_t lth_worker_resident_bytes(const struct lth_pool_worker *worker)
+uint64_t lth_pool_resident_bytes(long pid)
 {
 	char path[48], text[128] = "";
 	unsigned long long total = 0, resident = 0;
-	snprintf(path, sizeof(path), "/proc/%d/statm", worker->process.pid);
+	snprintf(path, sizeof(path), "/proc/%ld/statm", pid);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return 0;
