@@ -152,6 +152,15 @@ static bool applies(const struct lth_variant *variant, enum lth_pass_id id)
 	return id != LTH_PASS_ID_Rematerialize || has_budget(variant);
 }
 
+/* A program that no executable would run is Lathe's own fault, whatever rule it breaks. */
+static enum lth_code verify(struct lth_variant *variant)
+{
+	if (lth_program_verify(variant->program, variant->diag) == LTH_OK)
+		return LTH_OK;
+	variant->diag->code = LTH_INTERNAL;
+	return LTH_INTERNAL;
+}
+
 enum lth_code lth_variant_memory(struct lth_variant *variant)
 {
 	for (int i = 0; i < LTH_NUM_PASSES; i++) {
@@ -179,7 +188,7 @@ enum lth_code lth_variant_memory(struct lth_variant *variant)
 			code = lth_diag_fail(variant->diag, LTH_OUT_OF_MEMORY, "memory passes", NULL, NULL,
 					     "the compile's memory is exhausted");
 		if (code == LTH_OK && variant->verify)
-			code = lth_program_verify(variant->program, variant->diag);
+			code = verify(variant);
 		if (code != LTH_OK) {
 			lth_diag_within(variant->diag, "pass %s", lth_passes[id].name);
 			return code;
@@ -189,6 +198,8 @@ enum lth_code lth_variant_memory(struct lth_variant *variant)
 		record->live_bound_after = after.live_bound;
 		record->arena_after = after.arena;
 	}
-	return lth_memory_check_budget(variant->program, &variant->memory_options, variant->constants.bytes,
-				       variant->diag);
+	enum lth_code code = variant->verify ? LTH_OK : verify(variant);
+	return code ? code
+		    : lth_memory_check_budget(variant->program, &variant->memory_options, variant->constants.bytes,
+					      variant->diag);
 }

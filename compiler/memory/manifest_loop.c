@@ -165,6 +165,14 @@ static bool on_state(const struct loop *loop, uint32_t tensor)
 	return false;
 }
 
+/* A condition's tensor; one may come as a list of one. */
+static uint32_t scalar_of(struct lth_builder *builder, lth_value_id condition)
+{
+	struct lth_tensor scalar = builder->program->tensors[lth_build_tensor(builder, condition)];
+	scalar.rank = 0;
+	return lth_program_tensor(builder->program, &scalar);
+}
+
 /* The next states: first those that read a state's own storage, or change its shape, are saved aside, then all are copied
  * into place, last those that change what dims mean. */
 static void next_states(struct loop *loop)
@@ -194,7 +202,7 @@ static void next_states(struct loop *loop)
 		}
 	}
 	if (loop->condition != LTH_NONE && region->outputs[0] != region->inputs[1])
-		lth_build_copy(builder, loop->condition, lth_build_tensor(builder, region->outputs[0]), node);
+		lth_build_copy(builder, loop->condition, scalar_of(builder, region->outputs[0]), node);
 	for (uint32_t i = 0; from && bytes && i < loop->num_states; i++)
 		if (from[i] != LTH_NONE && !changes_shape(loop, i))
 			lth_build_copy(builder,
@@ -402,9 +410,7 @@ static void begin_condition(struct loop *loop)
 	uint32_t storage = lth_build_storage(builder, in);
 	lth_build_alloc(builder, storage);
 	loop->condition = lth_build_dense_on(builder, in, storage);
-	struct lth_tensor scalar = builder->program->tensors[lth_build_tensor(builder, first)];
-	scalar.rank = 0; /* a condition may come as a list of one */
-	lth_build_copy(builder, loop->condition, lth_program_tensor(builder->program, &scalar), loop->node->name);
+	lth_build_copy(builder, loop->condition, scalar_of(builder, first), loop->node->name);
 }
 
 static bool is_true(struct lth_graph *graph, lth_value_id value)

@@ -152,6 +152,29 @@ static bool starts(const struct lth_infer *infer)
 					 lth_dim_is_const(infer->dims, contents->dims[0], &value) && value != 0);
 }
 
+/* The body's condition: one truth value; as a list of one, too, as Paddle's exporter writes it. */
+static enum lth_code check_condition(struct lth_infer *infer, lth_region_id body)
+{
+	lth_value_id condition = infer->graph->regions[body].outputs[0];
+	const struct lth_type *type = &infer->graph->values[condition].type;
+	if (type->kind != LTH_TYPE_TENSOR || type->dtype != LTH_DTYPE_BOOL || type->rank == LTH_RANK_UNKNOWN)
+		return lth_infer_reject(infer, "a condition of type bool[]", "the body's condition '%s' has another",
+					infer->graph->values[condition].name);
+	lth_dim one = lth_dim_const(infer->dims, 1), elements = lth_type_elements(infer->graph, type);
+	enum lth_truth single = lth_dim_equal(infer->dims, elements, one);
+	if (single == LTH_NO)
+		return lth_infer_reject(infer, "a condition of one element", "the body's condition '%s' has shape %s",
+					infer->graph->values[condition].name, lth_infer_shape_text(infer, type));
+	if (single != LTH_YES)
+		lth_graph_guard(infer->graph, &(struct lth_guard){.region = body,
+								  .relation = LTH_REL_EQ,
+								  .a = elements,
+								  .b = one,
+								  .node = infer->node->name,
+								  .what = "a condition of one element"});
+	return LTH_OK;
+}
+
 /* The number of turns: the trip count where nothing else ends the loop, else a data symbol bounded by it. */
 static enum lth_code count_turns(struct lth_infer *infer, lth_region_id body, lth_dim *out)
 {
@@ -216,6 +239,8 @@ static enum lth_code infer_loop(struct lth_infer *infer)
 	set_number(infer, infer->graph->regions[body].inputs[1], lth_dim_const(infer->dims, 1)); /* or it would not run */
 	enum lth_code code = infer_body(infer, body, 2, 1, num_carried, types);
 	lth_dim turns = LTH_DIM_NONE;
+	if (!code)
+		code = check_condition(infer, body);
 	if (!code)
 		code = count_turns(infer, body, &turns);
 	for (uint32_t k = 0; k < infer->node->num_outputs && !code; k++) {

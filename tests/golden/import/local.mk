@@ -11,6 +11,7 @@ golden_import_tests = \
 	%D%/layout-of-another-rank.lt \
 	%D%/softmax-axis-of-old.lt \
 	%D%/layout-needs-rank.lt \
+	%D%/loop-condition-of-two.lt \
 	%D%/missing-operators.lt \
 	%D%/operator-of-a-later-set.lt \
 	%D%/passes-dead-code.lt \
