@@ -63,6 +63,14 @@ struct lth_dim_memo {
 	uint32_t cap_atoms, cap_reals, stamp;
 };
 
+/* What a comparison found (dim_range.c), valid while its age is the context's. */
+struct lth_dim_proof {
+	lth_dim a, b;
+	uint32_t age; /* bounds_age + 1; 0: an empty slot */
+	int8_t plus;
+	bool holds;
+};
+
 struct lth_dims {
 	struct lth_arena *arena;
 	struct lth_dim_symbol *symbols;
@@ -79,6 +87,7 @@ struct lth_dims {
 	struct lth_dim_memo *memo;
 	uint32_t proof_steps; /* what is left of the current proof's budget */
 	uint32_t bounds_age;  /* grows with every symbol that gets a bound */
+	struct lth_dim_proof *proofs; /* the last that fell into each slot; NULL until one is wanted */
 	bool overflowed;
 };
 

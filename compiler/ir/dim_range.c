@@ -5,6 +5,7 @@
 #include "compiler/ir/dim_internal.h"
 
 #include "runtime/base/checked.h"
+#include "runtime/base/hash.h"
 
 static bool infinite(int64_t a)
 {
@@ -287,8 +288,7 @@ static bool nonnegative(struct lth_dims *dims, const struct lth_dim_sum *sum, un
 	return false;
 }
 
-/* b - a + plus >= 0 everywhere? */
-static bool at_most(struct lth_dims *dims, lth_dim a, lth_dim b, int64_t plus)
+static bool prove(struct lth_dims *dims, lth_dim a, lth_dim b, int64_t plus)
 {
 	enum { FUEL = 4, STEPS = 48 };
 	struct lth_dim_sum sum;
@@ -298,6 +298,24 @@ static bool at_most(struct lth_dims *dims, lth_dim a, lth_dim b, int64_t plus)
 	lth_dim_sum_add(dims, &sum, -1, a);
 	lth_dim_sum_add_term(dims, &sum, plus, 0);
 	return !sum.failed && nonnegative(dims, &sum, FUEL);
+}
+
+/* b - a + plus >= 0 everywhere? Operators of one shape ask the same again and again, and a proof may take some ten
+ * microseconds: what was found is kept until a symbol gets another bound. */
+static bool at_most(struct lth_dims *dims, lth_dim a, lth_dim b, int8_t plus)
+{
+	enum { SLOTS = 2048 };
+	int64_t x, y, difference;
+	if (lth_dim_node_const(dims, a, &x) && lth_dim_node_const(dims, b, &y) && lth_sub_i64(y, x, &difference))
+		return difference >= -plus;
+	if (!dims->proofs)
+		dims->proofs = lth_arena_array(dims->arena, SLOTS, sizeof(*dims->proofs));
+	if (!dims->proofs)
+		return false; /* the arena is exhausted */
+	struct lth_dim_proof *slot = &dims->proofs[lth_hash_u64((uint64_t)a << 32 | b, (uint64_t)plus) % SLOTS];
+	if (slot->a != a || slot->b != b || slot->plus != plus || slot->age != dims->bounds_age + 1)
+		*slot = (struct lth_dim_proof){a, b, dims->bounds_age + 1, plus, prove(dims, a, b, plus)};
+	return slot->holds;
 }
 
 enum lth_truth lth_dim_le(struct lth_dims *dims, lth_dim a, lth_dim b)

@@ -189,6 +189,27 @@ START_TEST(data_symbols_have_bounds)
 END_TEST
 
 /* Long sums are multiplied as one; their range, bound and value are seen through. */
+/* What could not be proved is asked again once a symbol has a bound. */
+START_TEST(a_bound_is_news_to_comparisons)
+{
+	lth_dim n = symbol("n", 1, INT64_MAX, 1), two_n = lth_dim_mul(dims, n, lth_dim_const(dims, 2));
+	lth_dim found = lth_dim_symbol(dims, &(struct lth_dim_symbol){.name = "found",
+								      .max = INT64_MAX,
+								      .multiple = 1,
+								      .from_data = true,
+								      .bound = LTH_DIM_NONE});
+	for (int turn = 0; turn < 2; turn++) {
+		ck_assert_int_eq((int)lth_dim_le(dims, found, two_n), LTH_UNKNOWN);
+		ck_assert_int_eq((int)lth_dim_le(dims, two_n, found), LTH_UNKNOWN);
+	}
+	lth_dim_tighten(dims, found, n, INT64_MAX);
+	for (int turn = 0; turn < 2; turn++) {
+		ck_assert_int_eq((int)lth_dim_le(dims, found, two_n), LTH_YES);
+		ck_assert_int_eq((int)lth_dim_le(dims, two_n, found), LTH_NO);
+	}
+}
+END_TEST
+
 START_TEST(opaque_sums_do_not_explode)
 {
 	for (int i = 0; i < 6; i++)
@@ -367,6 +388,7 @@ int main(void)
 	tcase_add_test(cases, comparisons_are_proofs);
 	tcase_add_test(cases, overflow_is_sticky_and_bounded);
 	tcase_add_test(cases, data_symbols_have_bounds);
+	tcase_add_test(cases, a_bound_is_news_to_comparisons);
 	tcase_add_test(cases, opaque_sums_do_not_explode);
 	suite_add_tcase(suite, cases);
 	TCase *random_cases = tcase_create("random");
