@@ -165,7 +165,7 @@ static void on_saved(struct lth_waiter *waiter, struct lth_job *job, const struc
 	if (diag->code == LTH_OK) {
 		reply_accepted(request, job);
 	} else {
-		job->handle_given = job->durable = false;
+		lth_jobs_take_handle_back(job, waiter->client);
 		lth_reply_problem(request, diag, NULL);
 	}
 	lth_jobs_leave(request->server->jobs, waiter);
@@ -175,7 +175,7 @@ static void on_saved(struct lth_waiter *waiter, struct lth_job *job, const struc
 static void want_handle(struct lth_request *request)
 {
 	request->wants_handle = true;
-	lth_jobs_give_handle(request->server->jobs, request->waiter.job);
+	lth_jobs_give_handle(request->server->jobs, request->waiter.job, request->waiter.client);
 }
 
 static void on_patience_over(uv_timer_t *timer)
@@ -202,6 +202,7 @@ void lth_deliver_submit(struct lth_request *request, struct lth_job_spec *spec)
 	struct lth_job *job;
 	bool joined;
 	lth_jobs_leave_place(server->jobs, &request->place);
+	snprintf(request->waiter.client, sizeof(request->waiter.client), "%s", spec->client);
 	if (lth_jobs_submit(server->jobs, spec, &job, &joined, &diag) != LTH_OK) {
 		lth_deliver_refusal(request, &diag);
 		return;

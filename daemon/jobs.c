@@ -99,6 +99,7 @@ static void destroy_job(struct lth_jobs *jobs, struct lth_job *job)
 		close(job->spec.payload_fd);
 	json_decref(job->spec.files);
 	json_decref(job->spec.options);
+	json_decref(job->holders);
 	lth_answer_release(&job->answer);
 	for (unsigned i = 0; i < job->num_events; i++)
 		free(job->events[i].data);
@@ -182,12 +183,6 @@ void lth_jobs_wake(struct lth_jobs *jobs, struct lth_job *job)
 		forget_old(jobs);
 }
 
-void lth_jobs_give_handle(struct lth_jobs *jobs, struct lth_job *job)
-{
-	job->handle_given = job->durable = true;
-	lth_job_save(jobs, job);
-}
-
 /* DONE when the job has an answer, else FAILED with its diag. Leaves the counts of the state it was in. Those who wait
  * hear of it once a durable job's record is on disk. */
 void lth_jobs_finish(struct lth_jobs *jobs, struct lth_job *job)
@@ -247,7 +242,7 @@ void lth_jobs_leave(struct lth_jobs *jobs, struct lth_waiter *waiter)
 	if (!job)
 		return;
 	unlink_waiter(waiter);
-	bool wanted = job->handle_given;
+	bool wanted = json_array_size(job->holders) > 0;
 	for (const struct lth_waiter *other = job->waiters; other; other = other->next)
 		wanted = wanted || !other->is_watcher;
 	if (!wanted)

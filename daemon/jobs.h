@@ -28,6 +28,7 @@ struct lth_waiter {
 	/* The job's record has reached the disk, or could not (`diag` says why): the answer to lth_jobs_give_handle. */
 	void (*on_saved)(struct lth_waiter *waiter, struct lth_job *job, const struct lth_diag *diag);
 	bool is_watcher; /* only looks on: does not keep the job alive */
+	char client[64];
 };
 
 /* For a job that is about to be submitted. */
@@ -62,7 +63,8 @@ struct lth_job {
 	enum lth_job_state state;
 	char stage[64];
 	unsigned attempts;
-	bool handle_given, durable;
+	json_t *holders; /* names of the clients that have its handle; NULL: nobody yet */
+	bool durable;    /* has a record, or will have */
 	bool saving, save_again; /* its record is on the way to the disk */
 	bool recorded;           /* one has arrived there */
 	bool cancelled;          /* ends as soon as its publishing does */
@@ -98,15 +100,23 @@ LTH_MUST_CHECK enum lth_code lth_jobs_take_place(struct lth_jobs *jobs, const st
 /* Before lth_jobs_submit, and when it does not come to that. Accepts one that was not taken. */
 void lth_jobs_leave_place(struct lth_jobs *jobs, struct lth_place *place);
 /* Takes what the spec holds, also on failure. `*out_job` may be one in flight: `*out_joined`. Nobody waits yet: follow
- * with lth_jobs_wait or set handle_given. */
+ * with lth_jobs_wait. */
 LTH_MUST_CHECK enum lth_code lth_jobs_submit(struct lth_jobs *jobs, struct lth_job_spec *spec, struct lth_job **out_job,
 					     bool *out_joined, struct lth_diag *diag);
 void lth_jobs_wait(struct lth_jobs *jobs, struct lth_job *job, struct lth_waiter *waiter);
 /* A waiter goes; the last one takes the job with it, unless its handle was given out. */
 void lth_jobs_leave(struct lth_jobs *jobs, struct lth_waiter *waiter);
 void lth_jobs_cancel(struct lth_jobs *jobs, struct lth_job *job, const char *why);
-/* From now on the job lives without waiters and survives a restart; the waiter's on_saved is called when that is true. */
-void lth_jobs_give_handle(struct lth_jobs *jobs, struct lth_job *job);
+/* --- handles.c */
+/* From now on the job lives without waiters and survives a restart; the waiters' on_saved is called when that is true. */
+void lth_jobs_give_handle(struct lth_jobs *jobs, struct lth_job *job, const char *client);
+/* It could not be written down: that handle does not count. */
+void lth_jobs_take_handle_back(struct lth_job *job, const char *client);
+/* Did the client ask for it, alone or with others? */
+bool lth_job_is_of(const struct lth_job *job, const char *client);
+/* The client's share of the job goes, and the job with it unless others have one. */
+void lth_jobs_give_up(struct lth_jobs *jobs, struct lth_job *job, const char *client);
+
 struct lth_job *lth_jobs_find(struct lth_jobs *jobs, const char *id);
 struct lth_job *lth_jobs_newest(struct lth_jobs *jobs); /* walk by ->previous */
 bool lth_job_ended(const struct lth_job *job);

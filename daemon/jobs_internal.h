@@ -45,6 +45,9 @@ void lth_jobs_wake(struct lth_jobs *jobs, struct lth_job *job);
 void lth_jobs_set_timer(struct lth_jobs *jobs);
 void lth_jobs_release_inputs(struct lth_job *job);
 
+/* --- handles.c */
+void lth_job_add_holder(struct lth_job *job, const char *client);
+
 /* --- spool.c */
 /* Writes the job's record. Whoever waits for that, or for the end of a job that has ended, is told afterwards. */
 void lth_job_save(struct lth_jobs *jobs, struct lth_job *job);

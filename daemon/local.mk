@@ -9,6 +9,7 @@ noinst_LIBRARIES += %D%/libdaemon.a
 	%D%/description.c %D%/description.h \
 	%D%/embedded.h \
 	%D%/evict.c \
+	%D%/handles.c \
 	%D%/http.h \
 	%D%/jobs.c %D%/jobs.h %D%/jobs_internal.h \
 	%D%/listen.c \

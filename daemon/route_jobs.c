@@ -124,19 +124,25 @@ void lth_route_job(struct lth_request *request)
 		lth_deliver_when_done(request, job, seconds);
 }
 
+/* For the client that asks; whoever is none of the job's (an admin, or where nobody is asked who they are) ends it for all. */
 void lth_route_job_cancel(struct lth_request *request)
 {
-	struct lth_job *job = find(request);
+	char client[64];
 	struct lth_diag diag = {0};
+	struct lth_job *job = find(request);
 	if (!job)
 		return;
-	if (request->role < LTH_ROLE_ADMIN && strcmp(request->client, job->spec.client) != 0) {
-		lth_diag_fail(&diag, LTH_FORBIDDEN, "Authorization", "its client, or the role admin", NULL,
+	lth_request_client(request, client, sizeof(client));
+	if (lth_job_is_of(job, client)) {
+		lth_jobs_give_up(request->server->jobs, job, client);
+	} else if (request->role >= LTH_ROLE_ADMIN) {
+		lth_jobs_cancel(request->server->jobs, job, "a client asked for it");
+	} else {
+		lth_diag_fail(&diag, LTH_FORBIDDEN, "Authorization", "one of its clients, or the role admin", NULL,
 			      "a job of '%s'", job->spec.client);
 		lth_reply_problem(request, &diag, NULL);
 		return;
 	}
-	lth_jobs_cancel(request->server->jobs, job, "a client asked for it");
 	lth_reply_json(request, 200, lth_job_json(job));
 }
 

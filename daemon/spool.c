@@ -17,13 +17,14 @@ static json_t *record_json(const struct lth_job *job)
 {
 	const struct lth_job_spec *spec = &job->spec;
 	json_t *record = json_pack(
-		"{s:s, s:s, s:s, s:I, s:s, s:s, s:b, s:b, s:O?, s:O?, s:I, s:I, s:i, s:s, s:s, s:s, s:i}", "id", job->id,
+		"{s:s, s:s, s:s, s:I, s:s, s:s, s:b, s:b, s:O?, s:O?, s:I, s:I, s:i, s:s, s:s, s:s, s:i, s:O?}", "id",
+		job->id,
 		"kind", lth_job_kind_name(spec->kind), "state", lth_job_state_name(job->state), "created_unix_ms",
 		(json_int_t)job->created_unix_ms, "key", spec->key, "model", spec->model, "model_is_json",
 		spec->model_is_json, "csv", spec->csv, "files", spec->files, "options", spec->options, "payload_bytes",
 		(json_int_t)spec->payload_bytes, "timeout_ms", (json_int_t)spec->timeout_ms, "priority", spec->priority,
 		"client", spec->client, "trace", spec->trace, "result", job->answer_digest, "attempts",
-		(int)job->attempts);
+		(int)job->attempts, "holders", job->holders);
 	if (lth_job_ended(job))
 		json_object_set_new(record, "ms", json_real((double)(job->ended_ns - job->created_ns) * 1e-6));
 	if (job->state == LTH_STATE_FAILED) {
@@ -166,17 +167,34 @@ static bool read_spec(const json_t *record, struct lth_job_spec *spec)
 	return false;
 }
 
+static bool are_names(const json_t *list)
+{
+	size_t index;
+	json_t *name;
+	bool good = json_is_array(list);
+	json_array_foreach(list, index, name)
+		good = good && json_is_string(name);
+	return good;
+}
+
 static bool adopt_record(struct lth_jobs *jobs, const json_t *record, const char *id)
 {
 	char state[16];
 	struct lth_job *job = lth_jobs_adopt(jobs, id);
 	if (!job)
 		return false;
-	job->handle_given = job->durable = job->recorded = true;
+	job->durable = job->recorded = true;
 	copy_text(state, sizeof(state), record, "state");
 	job->created_unix_ms = json_integer_value(json_object_get(record, "created_unix_ms"));
 	copy_text(job->answer_digest, sizeof(job->answer_digest), record, "result");
 	bool good = read_spec(record, &job->spec);
+	job->holders = json_incref(json_object_get(record, "holders"));
+	if (!are_names(job->holders)) {
+		json_decref(job->holders);
+		job->holders = NULL;
+	}
+	if (!json_array_size(job->holders))
+		lth_job_add_holder(job, job->spec.client); /* those who waited went with the daemon */
 	if (strcmp(state, "done") == 0) {
 		job->state = LTH_STATE_DONE;
 	} else if (strcmp(state, "failed") == 0 || !good) {
