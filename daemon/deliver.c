@@ -185,6 +185,25 @@ static void on_patience_over(uv_timer_t *timer)
 	want_handle(request);
 }
 
+/* Of a request whose job has more time than it has itself, since another client has: the job goes on for that one. Where
+ * both times are the same, the end of the job is the answer. */
+static void on_own_deadline(uv_timer_t *timer)
+{
+	static const uint64_t SAME_NS = 100000000;
+	struct lth_request *request = timer->data;
+	struct lth_job *job = request->waiter.job;
+	struct lth_diag diag = {0};
+	lth_request_stop_timer(request);
+	if (job->deadline_ns < lth_now_ns() + SAME_NS)
+		return;
+	lth_job_tell_deadline(job, request->own_timeout_ms, &diag);
+	json_t *extra = json_pack("{s:s, s:s}", "job", job->id, "stage", diag.place);
+	lth_reply_problem(request, &diag, extra);
+	json_decref(extra);
+	lth_jobs_leave(request->server->jobs, &request->waiter);
+	lth_request_resume(request);
+}
+
 void lth_deliver_refusal(struct lth_request *request, const struct lth_diag *diag)
 {
 	unsigned queued;
@@ -202,6 +221,7 @@ void lth_deliver_submit(struct lth_request *request, struct lth_job_spec *spec)
 	struct lth_job *job;
 	bool joined;
 	lth_jobs_leave_place(server->jobs, &request->place);
+	request->own_timeout_ms = spec->timeout_ms;
 	snprintf(request->waiter.client, sizeof(request->waiter.client), "%s", spec->client);
 	if (lth_jobs_submit(server->jobs, spec, &job, &joined, &diag) != LTH_OK) {
 		lth_deliver_refusal(request, &diag);
@@ -212,10 +232,13 @@ void lth_deliver_submit(struct lth_request *request, struct lth_job_spec *spec)
 	request->waiter.on_saved = on_saved;
 	lth_jobs_wait(server->jobs, job, &request->waiter);
 	lth_request_suspend(request);
-	if (prefer.wait_seconds > 0)
-		lth_request_start_timer(request, (uint64_t)prefer.wait_seconds * 1000, on_patience_over);
-	else if (prefer.respond_async || prefer.wait_seconds == 0)
+	uint64_t patience_ms = prefer.wait_seconds > 0 ? (uint64_t)prefer.wait_seconds * 1000 : UINT64_MAX;
+	if (patience_ms == UINT64_MAX && (prefer.respond_async || prefer.wait_seconds == 0))
 		want_handle(request);
+	else if (patience_ms < request->own_timeout_ms)
+		lth_request_start_timer(request, patience_ms, on_patience_over);
+	else
+		lth_request_start_timer(request, request->own_timeout_ms, on_own_deadline);
 	lth_jobs_schedule(server->jobs);
 }
 

@@ -250,6 +250,13 @@ void lth_jobs_leave(struct lth_jobs *jobs, struct lth_waiter *waiter)
 }
 
 /* --- deadlines */
+void lth_job_tell_deadline(const struct lth_job *job, uint64_t timeout_ms, struct lth_diag *diag)
+{
+	const char *stage = job->state == LTH_STATE_QUEUED ? "queue" : job->stage[0] ? job->stage : "start";
+	lth_diag_fail(diag, LTH_DEADLINE, stage, NULL, "ask for a longer timeout_ms, or try when the queue is shorter",
+		      "%llu ms gone in the stage '%s'", (unsigned long long)timeout_ms, stage);
+}
+
 static void on_deadline(uv_timer_t *timer)
 {
 	struct lth_jobs *jobs = timer->data;
@@ -258,10 +265,7 @@ static void on_deadline(uv_timer_t *timer)
 		next = job->next;
 		if (lth_job_ended(job) || job->state == LTH_STATE_PUBLISHING || job->deadline_ns > now)
 			continue;
-		const char *stage = job->state == LTH_STATE_QUEUED ? "queue" : job->stage[0] ? job->stage : "start";
-		lth_diag_fail(&job->diag, LTH_DEADLINE, stage, NULL,
-			      "ask for a longer timeout_ms, or try when the queue is shorter",
-			      "%llu ms gone in the stage '%s'", (unsigned long long)job->spec.timeout_ms, stage);
+		lth_job_tell_deadline(job, job->spec.timeout_ms, &job->diag);
 		jobs->metrics->values[LTH_METRIC_WORKERS_DEADLINE] += job->state == LTH_STATE_RUNNING;
 		if (job->state == LTH_STATE_RUNNING)
 			lth_pool_abandon(jobs->pool, &job->task);

@@ -122,6 +122,8 @@ struct lth_job *lth_jobs_newest(struct lth_jobs *jobs); /* walk by ->previous */
 bool lth_job_ended(const struct lth_job *job);
 const char *lth_job_state_name(enum lth_job_state state);
 const char *lth_job_kind_name(enum lth_job_kind kind);
+/* A time that was not enough, and the stage in which it was up. */
+void lth_job_tell_deadline(const struct lth_job *job, uint64_t timeout_ms, struct lth_diag *diag);
 /* Seconds after which trying again makes sense. */
 unsigned lth_jobs_retry_after(const struct lth_jobs *jobs);
 unsigned lth_jobs_in_flight(const struct lth_jobs *jobs, unsigned *out_queued);

@@ -97,6 +97,7 @@ struct lth_request {
 	} later;
 	const char *cache; /* for the reply: "miss", "hit", "joined" */
 	bool wants_handle; /* 202 once the job's record is on disk */
+	uint64_t own_timeout_ms;
 	uv_timer_t *timer; /* of a wait, while one runs */
 	struct lth_watcher *watcher;
 	int64_t (*read)(struct lth_request *request, char *buffer, size_t size); /* of a stream */
