@@ -67,7 +67,8 @@ static void be_nice(int value)
 	char text[12];
 	if (value <= 0)
 		return;
-	setpriority(PRIO_PROCESS, 0, value);
+	if (getpriority(PRIO_PROCESS, 0) < value) /* a daemon that was started nicer stays so */
+		setpriority(PRIO_PROCESS, 0, value);
 	int fd = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
 		return;
