@@ -16,6 +16,12 @@ check_PROGRAMS += %D%/test_dim
 %C%_test_dim_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 %C%_test_dim_LDADD = compiler/ir/libir.a runtime/program/libprogram.a runtime/base/libbase.a $(CHECK_LIBS) -lm
 TESTS += %D%/test_dim
+check_PROGRAMS += %D%/test_decode
+%C%_test_decode_SOURCES = %D%/test_decode.c
+%C%_test_decode_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+%C%_test_decode_LDADD = compiler/memory/plan/libplan.a runtime/base/libbase.a $(CHECK_LIBS)
+TESTS += %D%/test_decode
+
 check_PROGRAMS += %D%/test_plan_io
 %C%_test_plan_io_SOURCES = %D%/test_plan_io.c
 %C%_test_plan_io_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(JANSSON_CFLAGS)

@@ -3,11 +3,12 @@
  *
  * Time is cut into stretches. Each has two lists: a column of the placed items that live at its fullest step, and the
  * others that live in it; one more list holds all. An item in few stretches asks their lists in turn, each pushing it
- * up to the next hole of its own, until all agree. An item in many stretches asks three of the columns it covers, the
- * fullest, the first and the last, which leave few candidates, and then the list of all. A column finds its next hole by
- * chunks' largest gaps, so a stack of ten thousand items that live at once costs little. Stretches are as many as keep
- * the lists together at O(n log n) entries. Thread rule: one thread a decoder. */
+ * up to the next hole of its own, until all agree. An item in many stretches asks the list of all, by windows that it covers
+ * (windows.h); one that covers none, three of the columns as well: the fullest, the first and the last. Columns and windows
+ * find the next hole by the largest gaps of chunks, so a stack of ten thousand items that live at once costs little.
+ * Stretches are as many as keep the lists together at O(n log n) entries. Thread rule: one thread a decoder. */
 #include "compiler/memory/plan/placed.h"
+#include "compiler/memory/plan/windows.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,7 @@ struct lth_plan_decoder {
 	const struct lth_plan_problem *problem;
 	struct lth_plan_pool pool;
 	struct lth_plan_list all;
+	struct lth_plan_windows windows; /* of `all` */
 	struct stretch *stretches;
 	int32_t num_stretches, width; /* 0: none, there is only `all` */
 	uint32_t *fixed;              /* the fixed items, in order of index */
@@ -84,6 +86,9 @@ struct lth_plan_decoder *lth_plan_decoder_create(const struct lth_plan_problem *
 			decoder->num_stretches = (problem->sections - 1) / decoder->width + 1;
 		decoder->stretches =
 			lth_arena_array(arena, (size_t)decoder->num_stretches, sizeof(*decoder->stretches));
+		decoder->all.windows = &decoder->windows;
+		lth_plan_windows_init(&decoder->windows, &decoder->pool, problem->sections,
+				      problem->count / (LTH_PLAN_CHUNK_ENTRIES / 2) + 2);
 		decoder->fixed = lth_arena_array(arena, problem->count, sizeof(*decoder->fixed));
 	}
 	if (!decoder || !lth_arena_ok(arena)) {
@@ -140,19 +145,24 @@ static void ask(struct asked *asked, const struct lth_plan_list *list, bool as_c
 	asked->cursors[asked->count++] = (struct lth_plan_cursor){.list = list, .is_column = as_column};
 }
 
-static struct asked whom_to_ask(const struct lth_plan_decoder *decoder, const struct lth_plan_item *item)
+static struct asked whom_to_ask(struct lth_plan_decoder *decoder, const struct lth_plan_item *item)
 {
 	struct asked asked = {.count = 0};
-	if (decoder->width) {
-		int32_t first = item->lower / decoder->width, last = (item->upper - 1) / decoder->width;
-		if (last - first < FEW_STRETCHES) {
-			for (int32_t k = first; k <= last; k++) {
-				const struct stretch *stretch = &decoder->stretches[k];
-				ask(&asked, &stretch->column, lives_at_fullest(item, stretch));
-				ask(&asked, &stretch->others, false);
-			}
-			return asked;
+	int32_t first = decoder->width ? item->lower / decoder->width : 0;
+	int32_t last = decoder->width ? (item->upper - 1) / decoder->width : INT32_MAX;
+	if (last - first < FEW_STRETCHES) {
+		for (int32_t k = first; k <= last; k++) {
+			const struct stretch *stretch = &decoder->stretches[k];
+			ask(&asked, &stretch->column, lives_at_fullest(item, stretch));
+			ask(&asked, &stretch->others, false);
 		}
+		return asked;
+	}
+	ask(&asked, &decoder->all, false);
+	if (lth_plan_windows_of(&decoder->windows, &decoder->pool, item, asked.cursors[0].windows))
+		return asked;
+	asked.cursors[0].windows[0] = NULL;
+	if (decoder->width) {
 		first += !lives_at_fullest(item, &decoder->stretches[first]);
 		last -= !lives_at_fullest(item, &decoder->stretches[last]);
 		int32_t fullest = first;
@@ -163,7 +173,6 @@ static struct asked whom_to_ask(const struct lth_plan_decoder *decoder, const st
 		ask(&asked, &decoder->stretches[first].column, true);
 		ask(&asked, &decoder->stretches[last].column, true);
 	}
-	ask(&asked, &decoder->all, false);
 	return asked;
 }
 

@@ -16,7 +16,8 @@ noinst_LIBRARIES += %D%/libplan.a %D%/libplanjson.a
 	%D%/repair.c \
 	%D%/search.c \
 	%D%/state.c \
-	%D%/table.c
+	%D%/table.c \
+	%D%/windows.c %D%/windows.h
 %C%_libplanjson_a_SOURCES = %D%/plan_json.c %D%/plan_json.h
 %C%_libplanjson_a_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 dist_doc_DATA += docs/PLANNER.md

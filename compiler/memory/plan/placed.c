@@ -1,11 +1,15 @@
 /* Lists of placed items. See placed.h. */
 #include "compiler/memory/plan/placed.h"
 
+#include "compiler/memory/plan/windows.h"
+
 #include <string.h>
 
 void lth_plan_list_clear(struct lth_plan_pool *pool, struct lth_plan_list *list)
 {
 	list->filled = 0;
+	if (list->windows)
+		lth_plan_windows_clear(list->windows);
 	if (list->count == 0)
 		return;
 	struct lth_plan_chunk **spare = lth_arena_grow(pool->arena, pool->spare, &pool->spare_capacity,
@@ -33,7 +37,7 @@ static bool open_slot(struct lth_plan_pool *pool, struct lth_plan_list *list, ui
 	}
 	list->slots = slots;
 	memmove(&slots[at + 1], &slots[at], (list->count - at) * sizeof(*slots));
-	slots[at] = (struct lth_plan_slot){.chunk = chunk, .min_lower = INT32_MAX};
+	slots[at] = (struct lth_plan_slot){.chunk = chunk, .min_lower = INT32_MAX, .number = list->count};
 	list->count++;
 	return true;
 }
@@ -114,6 +118,9 @@ static uint32_t make_room(struct lth_plan_pool *pool, struct lth_plan_list *list
 	high->count = LTH_PLAN_CHUNK_ENTRIES / 2;
 	low->count -= high->count;
 	move_entries(high->chunk, 0, low->chunk, low->count, high->count);
+	low->stamp++;
+	if (list->windows)
+		lth_plan_windows_split(list->windows, low->number, high->number);
 	summarise(list, at);
 	summarise(list, at + 1);
 	return offset >= high->first_offset ? at + 1 : at;
@@ -137,6 +144,7 @@ void lth_plan_list_insert(struct lth_plan_pool *pool, struct lth_plan_list *list
 	chunk->upper[entry] = item->upper;
 	chunk->item[entry] = index;
 	slot->count++;
+	slot->stamp++;
 	list->filled += item->size;
 	widen(slot, chunk->top[entry], item->lower, item->upper);
 	measure(list, at);
@@ -165,13 +173,39 @@ static uint32_t first_above(const struct lth_plan_list *list, int64_t floor)
 	return low;
 }
 
+/* Has the slot no gap for the item in some window? */
+static bool is_solid(struct lth_plan_cursor *cursor, const struct lth_plan_slot *slot, int64_t size)
+{
+	return cursor->windows[0] && (cursor->windows[0]->gap[slot->number] < size ||
+				      cursor->windows[1]->gap[slot->number] < size);
+}
+
+/* The floor above all that lives with the item in the slots that were passed by. */
+static int64_t catch_up(struct lth_plan_cursor *cursor, const struct lth_plan_item *item, int64_t floor)
+{
+	const struct lth_plan_list *list = cursor->list;
+	for (uint32_t k = cursor->slot; k-- > cursor->known && list->slots[k].reach > floor;) {
+		const struct lth_plan_slot *slot = &list->slots[k];
+		int64_t reach = floor;
+		for (uint32_t e = 0; slot->max_top > floor && e < slot->count; e++) {
+			bool lives = (slot->chunk->lower[e] < item->upper) & (slot->chunk->upper[e] > item->lower);
+			int64_t top = lives ? slot->chunk->top[e] : 0;
+			reach = top > reach ? top : reach;
+		}
+		cursor->work += slot->max_top > floor ? slot->count : 1;
+		floor = reach > floor ? lth_plan_align(reach, item->alignment) : floor;
+	}
+	cursor->known = cursor->slot;
+	return floor;
+}
+
 /* Moves over slots that have neither a hole nor an entry in the way, and returns the floor that they leave. */
 static int64_t pass_by(struct lth_plan_cursor *cursor, const struct lth_plan_item *item, int64_t floor)
 {
 	const struct lth_plan_list *list = cursor->list;
 	for (; cursor->slot < list->count; cursor->slot++, cursor->entry = 0, cursor->work++) {
 		const struct lth_plan_slot *slot = &list->slots[cursor->slot];
-		if (slot->max_top <= floor)
+		if (slot->max_top <= floor || (cursor->entry == 0 && is_solid(cursor, slot, item->size)))
 			continue;
 		if (cursor->is_column && slot->max_gap < item->size)
 			floor = lth_plan_align(slot->max_top, item->alignment);
@@ -208,9 +242,11 @@ int64_t lth_plan_cursor_hole(struct lth_plan_cursor *cursor, const struct lth_pl
 {
 	const struct lth_plan_list *list = cursor->list;
 	if (cursor->slot == 0 && cursor->entry == 0)
-		cursor->slot = first_above(list, floor);
+		cursor->known = cursor->slot = first_above(list, floor);
 	for (;;) {
 		floor = pass_by(cursor, item, floor);
+		if (cursor->windows[0])
+			floor = catch_up(cursor, item, floor);
 		if (cursor->slot >= list->count)
 			break;
 		const struct lth_plan_slot *slot = &list->slots[cursor->slot];
@@ -225,7 +261,9 @@ int64_t lth_plan_cursor_hole(struct lth_plan_cursor *cursor, const struct lth_pl
 			*ceiling = chunk->offset[cursor->entry];
 			return floor;
 		}
-		cursor->slot++;
+		for (int side = 0; side < 2 && cursor->windows[0]; side++)
+			lth_plan_window_look(cursor->windows[side], list, cursor->slot);
+		cursor->known = ++cursor->slot;
 		cursor->entry = 0;
 	}
 	*ceiling = INT64_MAX;

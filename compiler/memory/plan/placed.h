@@ -15,12 +15,16 @@ struct lth_plan_chunk {
 	uint32_t item[LTH_PLAN_CHUNK_ENTRIES];
 };
 
+struct lth_plan_windows; /* windows.h */
+struct lth_plan_window;
+
 struct lth_plan_slot {
 	int64_t first_offset, max_top;
 	int64_t reach;   /* the largest top up to here in the list */
 	int64_t max_gap; /* in a column: the largest gap in front of any entry */
 	int32_t min_lower, max_upper;
 	uint32_t count;
+	uint32_t number, stamp; /* in the order in which slots were opened; changes with what is placed here */
 	struct lth_plan_chunk *chunk;
 };
 
@@ -28,7 +32,9 @@ struct lth_plan_list {
 	struct lth_plan_slot *slots;
 	uint32_t count, capacity;
 	int64_t filled; /* the sum of sizes */
+	struct lth_plan_windows *windows; /* NULL: short lists have none */
 };
+
 
 struct lth_plan_pool {
 	struct lth_arena *arena;
@@ -46,6 +52,8 @@ void lth_plan_list_insert(struct lth_plan_pool *pool, struct lth_plan_list *list
 struct lth_plan_cursor {
 	const struct lth_plan_list *list;
 	bool is_column; /* the item lives with all of the list, and these with each other */
+	struct lth_plan_window *windows[2]; /* that the item covers, or NULL */
+	uint32_t known; /* the floor holds for what is in the slots before this one */
 	uint32_t slot, entry;
 	int64_t work; /* slots and entries looked at */
 };
