@@ -1,7 +1,9 @@
 /* Depthwise convolution in one or two dimensions: one input channel a group, channels innermost in memory, any number
- * of output channels a group. The window is written out tap by tap (windows.h). Bytes less their zero points are summed
- * as f32: LTH_MAX_WINDOW_TAPS products below 2^16 stay below 2^24, where every integer is exact. */
+ * of output channels a group. The window is written out tap by tap, a large one row by row (windows.h). Bytes less
+ * their zero points are summed as f32: some products below 2^16 stay below 2^24, where every integer is exact. */
 #include "compiler/lower/templates/windows.h"
+
+enum { MOST_EXACT_TAPS = 256 };
 
 static struct lth_window_axis window_axis(const struct lth_conv *conv, uint32_t axis, int64_t kernel)
 {
@@ -24,6 +26,8 @@ static bool describe(struct lth_dims *dims, const struct lth_machine *machine, c
 		if (!lth_dim_is_const(dims, conv->kernel[axis], &kernel[axis]) || kernel[axis] < 1)
 			return false;
 	bool bytes = problem->compute == LTH_DTYPE_I32;
+	if (bytes && kernel[0] * (conv->spatial == 2 ? kernel[1] : 1) > MOST_EXACT_TAPS)
+		return false;
 	*out = (struct lth_windows){
 		.compute = bytes ? LTH_DTYPE_F32 : problem->compute,
 		.op = LTH_WINDOW_FMA,

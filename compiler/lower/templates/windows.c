@@ -1,5 +1,6 @@
 /* See windows.h. The order is rows of tiles, tiles of a row, channels: the channel loop is the inner one, so that a
- * tile's input stays in the first-level cache and its pointers are computed once. Full tiles go to the epilogue
+ * tile's input stays in the first-level cache and its pointers are computed once; inside of it are the rows of a window
+ * that is too large to write out. Full tiles go to the epilogue
  * straight from registers; tiles that hang over the edge through a small buffer. */
 #include "compiler/lower/templates/windows.h"
 
@@ -41,24 +42,39 @@ static int64_t used_positions(const struct lth_window_axis *axis, unsigned tile)
 	return count;
 }
 
+static bool tile_fits(const struct lth_machine *machine, const struct lth_windows *w, unsigned ty, unsigned tx,
+		      int64_t loads)
+{
+	return ty * tx <= (machine->registers >= 32 ? 16u : 8u) && reach(&w->y, ty) <= LTH_MAX_WINDOW_EXTENT &&
+	       reach(&w->x_axis, tx) <= LTH_MAX_WINDOW_EXTENT && (loads <= MOST_INPUT_PIXELS || ty * tx == 1);
+}
+
+/* A window of one row of this one. */
+static struct lth_windows one_row(const struct lth_windows *w)
+{
+	struct lth_windows row = *w;
+	row.y.kernel = row.y.stride = row.y.dilation = 1;
+	return row;
+}
+
 /* Of the tiles whose accumulators and input fit: the one that computes least beyond the edge, then the largest. */
 bool lth_windows_tile(struct lth_dims *dims, const struct lth_machine *machine, struct lth_windows *windows)
 {
 	int64_t rows = lth_t_likely(dims, windows->y.out), columns = lth_t_likely(dims, windows->x_axis.out);
 	double best = 0;
-	if (windows->y.kernel * windows->x_axis.kernel > LTH_MAX_WINDOW_TAPS)
-		return false;
-	for (unsigned ty = 1; ty <= 2; ty++)
+	windows->by_rows = windows->y.kernel * windows->x_axis.kernel > LTH_MAX_WINDOW_TAPS;
+	struct lth_windows part = windows->by_rows ? one_row(windows) : *windows;
+	bool overlap = columns > 1 && windows->x_axis.stride < windows->x_axis.kernel;
+	if (windows->by_rows && (windows->x_axis.kernel > LTH_MAX_WINDOW_TAPS || !(overlap || windows->op == LTH_WINDOW_FMA)))
+		return false; /* windows that share no pixel are as well looked at one by one */
+	for (unsigned ty = 1; ty <= (windows->by_rows ? 1 : 2); ty++)
 		for (unsigned tx = 1; tx <= 8; tx++) {
-			int64_t loads = used_positions(&windows->y, ty) * used_positions(&windows->x_axis, tx);
-			if (ty * tx > (machine->registers >= 32 ? 16 : 8) ||
-			    reach(&windows->y, ty) > LTH_MAX_WINDOW_EXTENT ||
-			    reach(&windows->x_axis, tx) > LTH_MAX_WINDOW_EXTENT ||
-			    (loads > MOST_INPUT_PIXELS && ty * tx > 1))
+			int64_t loads = used_positions(&part.y, ty) * used_positions(&part.x_axis, tx);
+			if (!tile_fits(machine, &part, ty, tx, loads))
 				continue;
 			double useful = (double)rows / (double)((rows + ty - 1) / ty * ty) * (double)columns /
 					(double)((columns + tx - 1) / tx * tx);
-			double work = (double)(ty * tx) * (double)(windows->y.kernel * windows->x_axis.kernel);
+			double work = (double)(ty * tx) * (double)(part.y.kernel * part.x_axis.kernel);
 			double score = useful * work / (work + (double)loads + 4);
 			if (score > best + 1e-9) {
 				best = score;
@@ -69,17 +85,26 @@ bool lth_windows_tile(struct lth_dims *dims, const struct lth_machine *machine, 
 	return best > 0;
 }
 
+/* Where the columns of a tile's input are: their offset, and whether they lie inside the image. */
+struct columns {
+	lth_lv inside[LTH_MAX_WINDOW_EXTENT], offset[LTH_MAX_WINDOW_EXTENT];
+};
+
+static void place_columns(struct lth_windows *w, lth_lv x0, struct columns *out)
+{
+	struct lth_loop_fn *fn = w->emit->fn;
+	for (int64_t ix = 0; ix < reach(&w->x_axis, w->tile_x); ix++) {
+		lth_lv x = t_add_const(fn, x0, ix);
+		out->inside[ix] = lth_t_inside(fn, x, w->x_in);
+		out->offset[ix] = t_mul(fn, x, w->x_step);
+	}
+}
+
 /* The addresses of the tile's input pixels, row by row; those that no output uses are left out. */
-static void place_pixels(struct lth_windows *w, lth_lv image, lth_lv y0, lth_lv x0,
+static void place_pixels(struct lth_windows *w, lth_lv image, lth_lv y0, const struct columns *columns,
 			 lth_lv out[LTH_MAX_WINDOW_EXTENT][LTH_MAX_WINDOW_EXTENT])
 {
 	struct lth_loop_fn *fn = w->emit->fn;
-	lth_lv inside_x[LTH_MAX_WINDOW_EXTENT], offset_x[LTH_MAX_WINDOW_EXTENT];
-	for (int64_t ix = 0; ix < reach(&w->x_axis, w->tile_x); ix++) {
-		lth_lv x = t_add_const(fn, x0, ix);
-		inside_x[ix] = lth_t_inside(fn, x, w->x_in);
-		offset_x[ix] = t_mul(fn, x, w->x_step);
-	}
 	for (int64_t iy = 0; iy < reach(&w->y, w->tile_y); iy++) {
 		if (!users(&w->y, w->tile_y, iy))
 			continue;
@@ -88,8 +113,8 @@ static void place_pixels(struct lth_windows *w, lth_lv image, lth_lv y0, lth_lv 
 		for (int64_t ix = 0; ix < reach(&w->x_axis, w->tile_x); ix++) {
 			if (!users(&w->x_axis, w->tile_x, ix))
 				continue;
-			lth_lv pixel = lth_loop_offset(fn, row, offset_x[ix], w->x.memory);
-			out[iy][ix] = t_select(fn, t_and(fn, inside_y, inside_x[ix]), pixel, w->neutral);
+			lth_lv pixel = lth_loop_offset(fn, row, columns->offset[ix], w->x.memory);
+			out[iy][ix] = t_select(fn, t_and(fn, inside_y, columns->inside[ix]), pixel, w->neutral);
 		}
 	}
 }
@@ -154,16 +179,13 @@ static lth_lv load_weight(struct lth_windows *w, lth_lv block, int64_t tap)
 	return lth_loop_load(fn, place, w->weights_memory, w->lanes, LTH_LV_NONE);
 }
 
-/* All windows of a tile for the channels from `channel` on. */
+/* All windows of a tile for the channels from `channel` on, whose weights are at `block`. */
 static void reduce_tile(struct lth_windows *w, lth_lv pixels[LTH_MAX_WINDOW_EXTENT][LTH_MAX_WINDOW_EXTENT],
-			lth_lv channel, lth_lv mask, lth_lv *acc)
+			lth_lv channel, lth_lv block, lth_lv mask, lth_lv *acc)
 {
-	struct lth_loop_fn *fn = w->emit->fn;
 	int64_t taps = w->y.kernel * w->x_axis.kernel;
 	bool weighted = w->op == LTH_WINDOW_FMA, preload = weighted && taps <= MOST_PRELOADED_TAPS;
-	lth_lv weights[LTH_MAX_WINDOW_TAPS], block = LTH_LV_NONE;
-	if (weighted)
-		block = lth_loop_offset(fn, w->weights, t_mul_const(fn, channel, taps), w->weights_memory);
+	lth_lv weights[LTH_MAX_WINDOW_TAPS];
 	for (int64_t tap = 0; preload && tap < taps; tap++)
 		weights[tap] = load_weight(w, block, tap);
 	for (int64_t iy = 0; iy < reach(&w->y, w->tile_y); iy++)
@@ -184,6 +206,22 @@ static void reduce_tile(struct lth_windows *w, lth_lv pixels[LTH_MAX_WINDOW_EXTE
 				acc[i] = combine(w, acc[i], value, weight);
 			}
 		}
+}
+
+/* The same by a loop over the windows' rows. */
+static void reduce_rows(struct lth_windows *w, lth_lv image, lth_lv y0, const struct columns *columns, lth_lv channel,
+			lth_lv block, lth_lv mask, lth_lv *acc)
+{
+	struct lth_loop_fn *fn = w->emit->fn;
+	struct lth_windows row = one_row(w);
+	lth_lv pixels[LTH_MAX_WINDOW_EXTENT][LTH_MAX_WINDOW_EXTENT], sums[LTH_MAX_WINDOW_TILE];
+	lth_lv zero = lth_loop_i64(fn, 0), kernel = lth_loop_i64(fn, w->y.kernel);
+	lth_lv tap = lth_loop_for(fn, zero, kernel, 1, acc, w->tile_x, sums);
+	place_pixels(&row, image, t_add(fn, y0, t_mul_const(fn, tap, w->y.dilation)), columns, pixels);
+	if (w->op == LTH_WINDOW_FMA)
+		block = lth_loop_offset(fn, block, t_mul_const(fn, tap, w->x_axis.kernel * w->lanes), w->weights_memory);
+	reduce_tile(&row, pixels, channel, block, mask, sums);
+	lth_loop_end_for(fn, sums, w->tile_x, acc);
 }
 
 static void hand_over(struct lth_windows *w, lth_lv n, lth_lv y, lth_lv x, lth_lv channel, lth_lv value, lth_lv mask)
@@ -228,15 +266,24 @@ static lth_lv start_value(struct lth_windows *w, unsigned lanes)
 	return lanes == 1 ? scalar : lth_loop_splat(fn, scalar, lanes);
 }
 
+static lth_lv weights_of(struct lth_windows *w, lth_lv channel)
+{
+	lth_lv at = t_mul_const(w->emit->fn, channel, w->y.kernel * w->x_axis.kernel);
+	return lth_loop_offset(w->emit->fn, w->weights, at, w->weights_memory);
+}
+
 static void emit_tile(struct lth_windows *w, lth_lv n, lth_lv image, lth_lv y, lth_lv x)
 {
 	struct lth_loop_fn *fn = w->emit->fn;
 	lth_lv pixels[LTH_MAX_WINDOW_EXTENT][LTH_MAX_WINDOW_EXTENT], acc[LTH_MAX_WINDOW_TILE], mask = LTH_LV_NONE;
+	struct columns columns;
 	unsigned count = w->tile_y * w->tile_x;
 	bool dear = w->emit->epilogue->cost > DEAR_EPILOGUE;
 	lth_lv y0 = t_sub(fn, t_mul_const(fn, y, w->y.stride), w->y_pad);
 	lth_lv x0 = t_sub(fn, t_mul_const(fn, x, w->x_axis.stride), w->x_pad);
-	place_pixels(w, image, y0, x0, pixels);
+	place_columns(w, x0, &columns);
+	if (!w->by_rows)
+		place_pixels(w, image, y0, &columns, pixels);
 	lth_lv channel = lth_loop_for(fn, lth_loop_i64(fn, 0), w->num_channels, w->lanes, NULL, 0, NULL);
 	if (lth_dim_known_factor(w->emit->dims, w->channels) % w->lanes)
 		mask = lth_loop_mask(fn, t_sub(fn, w->num_channels, channel), w->lanes);
@@ -244,7 +291,11 @@ static void emit_tile(struct lth_windows *w, lth_lv n, lth_lv image, lth_lv y, l
 		fetch_ahead(w, n, image, y, x, channel);
 	for (unsigned i = 0; i < count; i++)
 		acc[i] = start_value(w, w->lanes);
-	reduce_tile(w, pixels, channel, mask, acc);
+	lth_lv block = w->op == LTH_WINDOW_FMA ? weights_of(w, channel) : LTH_LV_NONE;
+	if (w->by_rows)
+		reduce_rows(w, image, y0, &columns, channel, block, mask, acc);
+	else
+		reduce_tile(w, pixels, channel, block, mask, acc);
 	if (!dear && count > 1) {
 		lth_lv full_y = t_le(fn, t_add_const(fn, y, w->tile_y), w->y_out);
 		lth_lv full = t_and(fn, full_y, t_le(fn, t_add_const(fn, x, w->tile_x), w->x_out));

@@ -7,6 +7,7 @@
 #include "compiler/lower/templates/internal.h"
 
 enum { LTH_MAX_WINDOW_TILE = 16, LTH_MAX_WINDOW_TAPS = 32, LTH_MAX_WINDOW_EXTENT = 64 };
+/* TAPS: of what is written out, a window or a row of a larger one. */
 
 enum lth_window_op { LTH_WINDOW_FMA, LTH_WINDOW_MAX, LTH_WINDOW_SUM };
 
@@ -29,6 +30,7 @@ struct lth_windows {
 	bool one_dimension; /* the epilogue's index has no row */
 	unsigned lanes;
 	unsigned tile_y, tile_x;
+	bool by_rows; /* a loop over the window's rows, one of which is written out */
 	/* Turns a finished accumulator of the pixel (y, x) into the result; NULL: it is the result. */
 	lth_lv (*finish)(struct lth_windows *windows, lth_lv y, lth_lv x, lth_lv value);
 	void *context;
