@@ -480,6 +480,12 @@ static uint32_t declared_rank(const Lth__Onnx__Type *type)
 	return told ? (uint32_t)type->tensor_type->shape->n_dim : LTH_RANK_UNKNOWN;
 }
 
+/* Of a tensor; LTH_NUM_DTYPES where the type does not say. */
+static enum lth_dtype declared_dtype(const Lth__Onnx__Type *type)
+{
+	return type && type->tensor_type ? lth_dtype_by_onnx(type->tensor_type->elem_type) : LTH_NUM_DTYPES;
+}
+
 /* An input that has an initializer is a constant: its default is what it is compiled with. */
 static enum lth_code inputs(struct lth_onnx *onnx, const Lth__Onnx__Graph *graph, struct lth_onnx_scope *scope)
 {
@@ -540,6 +546,8 @@ enum lth_code lth_onnx_graph(struct lth_onnx *onnx, const Lth__Onnx__Graph *grap
 		if (code == LTH_OK && value == LTH_NONE)
 			code = lth_importer_fail(&onnx->base, LTH_INVALID_MODEL, name, "an output with a value",
 						 "an absent input as output");
+		if (code == LTH_OK && scope->region == 0)
+			onnx->base.graph->values[value].declared_dtype = declared_dtype(graph->output[i]->type);
 		if (code == LTH_OK)
 			code = memory_unless(onnx, lth_graph_output(onnx->base.graph, scope->region, value));
 	}

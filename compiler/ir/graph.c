@@ -115,7 +115,8 @@ lth_value_id lth_graph_value(struct lth_graph *graph, const char *name, const st
 		return LTH_NONE;
 	graph->values = values;
 	struct lth_value *value = &values[graph->num_values];
-	*value = (struct lth_value){.def_id = LTH_NONE, .declared_rank = LTH_RANK_UNKNOWN};
+	*value = (struct lth_value){.def_id = LTH_NONE, .declared_rank = LTH_RANK_UNKNOWN,
+				     .declared_dtype = LTH_NUM_DTYPES};
 	value->type = (struct lth_type){.kind = LTH_TYPE_TENSOR, .dtype = LTH_NUM_DTYPES, .rank = LTH_RANK_UNKNOWN};
 	if (type)
 		value->type = *type;

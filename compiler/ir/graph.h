@@ -73,6 +73,7 @@ struct lth_value {
 	struct lth_constant constant;        /* CONSTANT only */
 	const struct lth_contents *contents; /* NULL when nothing is known */
 	uint32_t declared_rank;              /* what the model says that the rank will be; LTH_RANK_UNKNOWN: nothing */
+	enum lth_dtype declared_dtype;       /* the same of a result's element type; LTH_NUM_DTYPES: nothing */
 	/* Physical layout: axis `layout[i]` of the logical shape is i-th in memory, outermost first. NULL: row-major */
 	const uint8_t *layout;
 };

@@ -235,4 +235,12 @@ static lth_sx dropout_element(struct lth_lower *lower, const struct lth_node *no
 	return lth_sx_select(pool, training, kept, x);
 }
 
-const struct lth_op_impl lth_impl_dropout = {.infer = lth_infer_same, .element = dropout_element};
+static enum lth_code infer_dropout(struct lth_infer *infer)
+{
+	enum lth_code code = lth_infer_need_one(infer, 1);
+	if (!code)
+		code = lth_infer_need_one(infer, 2);
+	return code ? code : lth_infer_same(infer);
+}
+
+const struct lth_op_impl lth_impl_dropout = {.infer = infer_dropout, .element = dropout_element};

@@ -106,6 +106,7 @@ static bool give_results(struct split *split, lth_region_id first)
 		lth_graph_exchange_names(graph, was, fresh[i]);
 		graph->values[fresh[i]].type = graph->values[was].type;
 		graph->values[fresh[i]].declared_rank = graph->values[was].declared_rank;
+		graph->values[fresh[i]].declared_dtype = graph->values[was].declared_dtype;
 		graph->values[fresh[i]].def = LTH_DEF_NODE;
 		graph->values[fresh[i]].def_id = split->infer->id;
 		graph->values[fresh[i]].def_index = i;

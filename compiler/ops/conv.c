@@ -50,17 +50,33 @@ static enum lth_code check_vector(struct lth_infer *infer, uint32_t input, lth_d
 	return code ? code : lth_infer_require(infer, LTH_REL_EQ, type->dims[0], count, rule);
 }
 
+/* Older exporters write all axes of the output's shape, newer ones those of the image. */
+static enum lth_code check_transposed(struct lth_infer *infer, uint32_t spatial)
+{
+	static const char *const names[] = {"output_shape", "output_padding"};
+	for (int i = 0; i < 2; i++) {
+		const int64_t *list;
+		uint32_t count;
+		if (!lth_node_ints(infer->node, names[i], &list, &count))
+			continue;
+		if (count != spatial && (i > 0 || count != spatial + 2))
+			return lth_infer_reject(infer, "one entry an axis of the image", "%u in %s for %u axes", count,
+						names[i], spatial);
+		for (uint32_t k = 0; k < count; k++)
+			if (list[k] < (i == 0) || list[k] > INT32_MAX)
+				return lth_infer_reject(infer, i == 0 ? "1 or more, within 32 bits" : "0 or more, within 32 bits",
+							"%lld in %s", (long long)list[k], names[i]);
+	}
+	return LTH_OK;
+}
+
 static enum lth_code check_kernel(struct lth_infer *infer, const struct lth_type *w)
 {
 	lth_dim kernel[LTH_MAX_RANK];
 	uint32_t count;
-	const int64_t *shape;
 	enum lth_code code = lth_window_check(infer, w->rank - 2);
-	if (!code && is_transposed(infer->node) && lth_node_ints(infer->node, "output_shape", &shape, &count))
-		for (uint32_t i = 0; i < count; i++)
-			if (shape[i] < 1)
-				return lth_infer_reject(infer, "extents of 1 or more", "output_shape %lld",
-							(long long)shape[i]);
+	if (!code && is_transposed(infer->node))
+		code = check_transposed(infer, w->rank - 2);
 	if (code || !lth_window_kernel(infer->graph, infer->node, kernel, &count))
 		return code;
 	for (uint32_t i = 0; !code && i < count; i++)

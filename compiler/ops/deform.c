@@ -173,6 +173,8 @@ static enum lth_code infer_col2im(struct lth_infer *infer)
 	uint32_t spatial, count;
 	struct lth_window window;
 	enum lth_code code = lth_infer_need_rank(infer, COLUMNS, 3, 3);
+	for (uint32_t i = IMAGE; !code && i <= BLOCK; i++)
+		code = lth_infer_need_rank(infer, i, 1, 1);
 	if (!code)
 		code = lth_infer_need_ints(infer, IMAGE, 1, &image, &spatial);
 	if (!code)

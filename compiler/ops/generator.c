@@ -14,7 +14,9 @@ static enum lth_code infer_constant_of_shape(struct lth_infer *infer)
 	const lth_dim *wanted;
 	uint32_t rank, count;
 	const struct lth_attr *value = lth_node_attr(infer->node, "value");
-	enum lth_code code = lth_infer_need_ints(infer, 0, 0, &wanted, &rank);
+	enum lth_code code = lth_infer_need_rank(infer, 0, 1, 1);
+	if (!code)
+		code = lth_infer_need_ints(infer, 0, 0, &wanted, &rank);
 	if (code)
 		return code;
 	if (rank > LTH_MAX_RANK)
@@ -296,10 +298,9 @@ static enum lth_code infer_window(struct lth_infer *infer)
 	if (!code && !lth_dtype_in(dtype, "num"))
 		code = lth_infer_reject(infer, "a number type", "output_datatype %s", lth_dtype_text(dtype));
 	if (!code)
+		code = lth_infer_need_rank(infer, 0, 0, 0);
+	if (!code)
 		code = lth_infer_need_ints(infer, 0, 0, &size, &count);
-	if (!code && count != 1)
-		code = lth_infer_reject(infer, "one element", "%s has %u elements", lth_infer_input_text(infer, 0),
-					count);
 	return code ? code : lth_infer_output(infer, 0, dtype, 1, size);
 }
 

@@ -319,6 +319,36 @@ enum lth_code lth_infer_broadcast(struct lth_infer *infer, lth_dim *dims, uint32
 	return LTH_OK;
 }
 
+enum lth_code lth_infer_one_of(struct lth_infer *infer, const char *const *names, uint32_t count)
+{
+	const char *given = NULL;
+	for (uint32_t i = 0; i < count; i++) {
+		if (!lth_node_attr(infer->node, names[i]))
+			continue;
+		if (given)
+			return lth_infer_reject(infer, "one of them", "attributes '%s' and '%s'", given, names[i]);
+		given = names[i];
+	}
+	return LTH_OK;
+}
+
+enum lth_code lth_infer_axes_attr(struct lth_infer *infer, const char *name, uint32_t rank)
+{
+	const int64_t *list;
+	uint32_t count, axis, seen = 0;
+	if (!lth_node_ints(infer->node, name, &list, &count))
+		return LTH_OK;
+	for (uint32_t k = 0; k < count; k++) {
+		enum lth_code code = lth_infer_axis(infer, list[k], rank, &axis);
+		if (!code && seen & 1u << axis)
+			code = lth_infer_reject(infer, "each axis once", "axis %lld twice", (long long)list[k]);
+		if (code)
+			return code;
+		seen |= 1u << axis;
+	}
+	return LTH_OK;
+}
+
 enum lth_code lth_infer_dtype_attr(struct lth_infer *infer, const char *name, enum lth_dtype *out)
 {
 	int64_t number = lth_op_int(infer->node, name);
@@ -424,12 +454,29 @@ enum lth_code lth_infer_region(struct lth_graph *graph, lth_region_id region, st
 	return LTH_OK;
 }
 
+/* The model's results are of the element types that it declares. Its shapes are not held against it: real models keep
+ * those of the sizes they were exported with. */
+static enum lth_code check_results(const struct lth_graph *graph, struct lth_diag *diag)
+{
+	for (uint32_t k = 0; k < graph->regions[0].num_outputs; k++) {
+		const struct lth_value *value = &graph->values[graph->regions[0].outputs[k]];
+		if (value->type.kind == LTH_TYPE_TENSOR && value->declared_dtype != LTH_NUM_DTYPES &&
+		    value->declared_dtype != value->type.dtype)
+			return lth_diag_fail(diag, LTH_INVALID_GRAPH, value->name, lth_dtype_text(value->type.dtype),
+					     "correct the model's declaration", "the result is declared as %s",
+					     lth_dtype_text(value->declared_dtype));
+	}
+	return LTH_OK;
+}
+
 enum lth_code lth_infer_graph(struct lth_graph *graph, struct lth_diag *diag)
 {
 	lth_infer_declared_ranks(graph);
 	enum lth_code code = lth_strings_to_tables(graph, diag);
 	if (!code)
 		code = lth_infer_region(graph, 0, diag);
+	if (!code)
+		code = check_results(graph, diag);
 	if (!code)
 		lth_graph_compact(graph);
 	return code;

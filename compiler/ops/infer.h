@@ -90,6 +90,10 @@ LTH_MUST_CHECK enum lth_code lth_infer_unify(struct lth_infer *infer, lth_dim a,
 /* numpy broadcasting of `next` onto the shape in dims[*rank] (room for LTH_MAX_RANK). */
 LTH_MUST_CHECK enum lth_code lth_infer_broadcast(struct lth_infer *infer, lth_dim *dims, uint32_t *rank,
 						 const lth_dim *next, uint32_t next_rank);
+/* At most one of these attributes is given. */
+LTH_MUST_CHECK enum lth_code lth_infer_one_of(struct lth_infer *infer, const char *const *names, uint32_t count);
+/* The axes that a list attribute names, if it is given: each of them once. */
+LTH_MUST_CHECK enum lth_code lth_infer_axes_attr(struct lth_infer *infer, const char *name, uint32_t rank);
 /* The element type that attribute `name` (a TensorProto.DataType) names. */
 LTH_MUST_CHECK enum lth_code lth_infer_dtype_attr(struct lth_infer *infer, const char *name, enum lth_dtype *out);
 /* A dimension that only data decides: the symbol "NODE.WHAT" in [0, bound], the same one when inferred again. */

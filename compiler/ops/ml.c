@@ -160,6 +160,8 @@ static enum lth_code expand_scaler(struct lth_infer *infer)
 	uint32_t num_offsets, num_scales;
 	const double *offsets = lth_ml_floats(infer, "offset", &num_offsets);
 	const double *scales = lth_ml_floats(infer, "scale", &num_scales);
+	if (num_offsets && num_scales && num_offsets != num_scales)
+		return lth_infer_reject(infer, "as many of both", "%u offsets and %u scales", num_offsets, num_scales);
 	lth_value_id x = lth_build_cast(infer, lth_node_input(infer->node, 0), LTH_DTYPE_F32);
 	if (num_offsets)
 		x = binary(infer, LTH_OP_ID_Sub, x, lth_ml_matrix(infer, offsets, 1, &(int64_t){num_offsets}));
@@ -194,6 +196,10 @@ static enum lth_code expand_imputer(struct lth_infer *infer)
 	uint32_t count;
 	const int64_t *ints;
 	lth_value_id x = lth_node_input(infer->node, 0), values, found;
+	static const char *const kinds[] = {"imputed_value_floats", "imputed_value_int64s"};
+	enum lth_code code = lth_infer_one_of(infer, kinds, 2);
+	if (code)
+		return code;
 	if (lth_is_float(dtype)) {
 		const double *list = lth_ml_floats(infer, "imputed_value_floats", &count);
 		double replaced = lth_op_float(infer->node, "replaced_value_float");
@@ -264,6 +270,9 @@ static enum lth_code expand_one_hot_encoder(struct lth_infer *infer)
 	bool text = lth_infer_type(infer, 0)->dtype == LTH_DTYPE_STRING;
 	const struct lth_attr *list = text ? strings : ints;
 	const int64_t last = -1;
+	enum lth_code code = lth_infer_one_of(infer, (const char *const[]){"cats_strings", "cats_int64s"}, 2);
+	if (code)
+		return code;
 	if (!list)
 		return lth_infer_reject(infer, "categories of the input's kind", "none");
 	if (!lth_op_int(infer->node, "zeros"))

@@ -59,10 +59,14 @@ static enum lth_code find_keys(struct lth_infer *infer, lth_value_id *out, uint3
 {
 	lth_value_id x = lth_node_input(infer->node, 0);
 	enum lth_dtype dtype = lth_infer_type(infer, 0)->dtype;
-	const struct lth_value *tensor = tensor_attr(infer, "keys_tensor");
-	const struct lth_attr *strings = lth_node_attr(infer->node, "keys_strings");
-	const struct lth_attr *ints = lth_node_attr(infer->node, "keys_int64s");
-	const struct lth_attr *floats = lth_node_attr(infer->node, "keys_floats");
+	static const char *const kinds[] = {"keys_tensor", "keys_strings", "keys_int64s", "keys_floats"};
+	const struct lth_value *tensor = tensor_attr(infer, kinds[0]);
+	const struct lth_attr *strings = lth_node_attr(infer->node, kinds[1]);
+	const struct lth_attr *ints = lth_node_attr(infer->node, kinds[2]);
+	const struct lth_attr *floats = lth_node_attr(infer->node, kinds[3]);
+	enum lth_code code = lth_infer_one_of(infer, kinds, 4);
+	if (code)
+		return code;
 	if (tensor) {
 		if (tensor->type.dtype != dtype)
 			return wrong_keys(infer, dtype);
@@ -118,10 +122,14 @@ static lth_value_id tensor_values(struct lth_infer *infer, const struct lth_valu
 
 static enum lth_code build_values(struct lth_infer *infer, uint32_t keys, lth_value_id *out)
 {
-	const struct lth_value *tensor = tensor_attr(infer, "values_tensor");
-	const struct lth_attr *strings = lth_node_attr(infer->node, "values_strings");
-	const struct lth_attr *ints = lth_node_attr(infer->node, "values_int64s");
-	const struct lth_attr *floats = lth_node_attr(infer->node, "values_floats");
+	static const char *const kinds[] = {"values_tensor", "values_strings", "values_int64s", "values_floats"};
+	const struct lth_value *tensor = tensor_attr(infer, kinds[0]);
+	const struct lth_attr *strings = lth_node_attr(infer->node, kinds[1]);
+	const struct lth_attr *ints = lth_node_attr(infer->node, kinds[2]);
+	const struct lth_attr *floats = lth_node_attr(infer->node, kinds[3]);
+	enum lth_code code = lth_infer_one_of(infer, kinds, 4);
+	if (code)
+		return code;
 	const struct lth_attr *list_attr = strings ? strings : ints ? ints : floats;
 	int64_t count = tensor ? tensor_count(tensor) : list_attr ? (int64_t)list_attr->count : -1;
 	if (count != keys)

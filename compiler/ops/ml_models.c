@@ -71,6 +71,9 @@ static enum lth_code expand_linear_classifier(struct lth_infer *infer)
 	const double *bias = lth_ml_floats(infer, "intercepts", &num_bias);
 	int64_t outputs = num_bias ? num_bias : labels;
 	enum lth_code code = check_affine(infer, count, outputs, num_bias);
+	if (!code && labels && labels != outputs && !(labels == 2 && outputs == 1))
+		code = lth_infer_reject(infer, "a label for each output", "%u labels for %lld outputs", labels,
+					(long long)outputs);
 	if (code)
 		return code;
 	lth_value_id scores = affine(infer, lth_ml_input(infer), coefficients, count, outputs, bias, num_bias);

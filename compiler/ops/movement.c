@@ -176,7 +176,10 @@ static enum lth_code check_split(struct lth_infer *infer, uint32_t axis)
 	uint32_t count;
 	lth_dim total = lth_dim_const(infer->dims, 0);
 	int64_t parts = lth_node_int(infer->node, "num_outputs", infer->node->num_outputs);
-	if (!lth_infer_type(infer, 1))
+	bool told = lth_node_attr(infer->node, "num_outputs") != NULL, sized = lth_infer_type(infer, 1) != NULL;
+	if (told == sized)
+		return lth_infer_reject(infer, "sizes or num_outputs", told ? "both" : "neither");
+	if (!sized)
 		return parts == infer->node->num_outputs
 			       ? LTH_OK
 			       : lth_infer_reject(infer, "as many outputs as `num_outputs`", "%u outputs, not %lld",

@@ -66,7 +66,7 @@ static enum lth_code check_activations(struct lth_infer *infer)
 	uint32_t wanted = directions_of(infer->node) * activations_per_direction(infer->node);
 	if (!names)
 		return LTH_OK;
-	if (names->count < wanted) /* more are tolerated: exporters write both directions' */
+	if (names->count != wanted)
 		return lth_infer_reject(infer, lth_arena_printf(infer->graph->arena, "%u", wanted), "%u activations",
 					names->count);
 	for (uint32_t i = 0; i < wanted; i++)
@@ -139,6 +139,9 @@ static enum lth_code check_cell(struct lth_infer *infer, lth_dim batch, lth_dim 
 	if (!code && given)
 		code = lth_infer_require(infer, LTH_REL_EQ, hidden, lth_dim_const(dims, given),
 					 "hidden_size as the weights'");
+	double clip = lth_node_float(infer->node, "clip", 0);
+	if (!code && !(clip >= 0))
+		code = lth_infer_reject(infer, "a limit above 0", "clip %g", clip);
 	return code ? code : check_activations(infer);
 }
 

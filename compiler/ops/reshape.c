@@ -114,7 +114,9 @@ static enum lth_code infer_reshape(struct lth_infer *infer)
 		dims[1] = lth_dim_product(infer->dims, type->dims + cut, type->rank - cut);
 	} else {
 		const lth_dim *wanted;
-		code = lth_infer_need_ints(infer, 1, -1, &wanted, &rank);
+		code = lth_infer_need_rank(infer, 1, 1, 1);
+		if (!code)
+			code = lth_infer_need_ints(infer, 1, -1, &wanted, &rank);
 		bool run_time = false;
 		for (uint32_t i = 0; !code && i < rank; i++) {
 			int64_t min, max;
@@ -319,7 +321,9 @@ static enum lth_code infer_expand(struct lth_infer *infer)
 	const lth_dim *wanted;
 	uint32_t count, rank = 0;
 	lth_dim dims[LTH_MAX_RANK];
-	enum lth_code code = lth_infer_need_ints(infer, 1, 0, &wanted, &count);
+	enum lth_code code = lth_infer_need_rank(infer, 1, 1, 1);
+	if (!code)
+		code = lth_infer_need_ints(infer, 1, 0, &wanted, &count);
 	if (code)
 		return code;
 	if (count > LTH_MAX_RANK)
@@ -348,7 +352,9 @@ static enum lth_code infer_tile(struct lth_infer *infer)
 	const lth_dim *repeats;
 	uint32_t count;
 	lth_dim dims[LTH_MAX_RANK];
-	enum lth_code code = lth_infer_need_ints(infer, 1, 0, &repeats, &count);
+	enum lth_code code = lth_infer_need_rank(infer, 1, 1, 1);
+	if (!code)
+		code = lth_infer_need_ints(infer, 1, 0, &repeats, &count);
 	if (code)
 		return code;
 	if (count != type->rank)

@@ -102,20 +102,15 @@ static enum lth_code need_list(struct lth_infer *infer, uint32_t input, uint32_t
 
 static enum lth_code check_lists(struct lth_infer *infer)
 {
-	uint32_t count, given, rank = lth_infer_rank(infer, INPUT), axis;
+	uint32_t count, given, rank = lth_infer_rank(infer, INPUT);
 	const lth_dim *ignored;
-	const int64_t *axes;
 	bool has_scales = lth_infer_type(infer, SCALES) != NULL, has_sizes = lth_infer_type(infer, SIZES) != NULL;
-	if (lth_node_ints(infer->node, "axes", &axes, &count)) {
-		for (uint32_t k = 0; k < count; k++) {
-			enum lth_code code = lth_infer_axis(infer, axes[k], rank, &axis);
-			if (code)
-				return code;
-		}
-	}
+	enum lth_code code = lth_infer_axes_attr(infer, "axes", rank);
+	if (code)
+		return code;
 	lth_resize_place(infer->node, 0, rank, &count);
 	if (has_sizes) {
-		enum lth_code code = lth_infer_need_ints(infer, SIZES, 0, &ignored, &given);
+		code = lth_infer_need_ints(infer, SIZES, 0, &ignored, &given);
 		if (code)
 			return code;
 	} else {
@@ -125,7 +120,6 @@ static enum lth_code check_lists(struct lth_infer *infer)
 	if (given != count)
 		return lth_infer_reject(infer, "one entry a resized axis", "%u entries for %u axes", given, count);
 	/* what the run reads one by one: scales that it alone knows, and the box to crop */
-	enum lth_code code = LTH_OK;
 	if (has_scales && has_sizes)
 		code = need_list(infer, SCALES, count, "one scale a resized axis");
 	if (!code && lth_op_string_is(infer->node, "coordinate_transformation_mode", "tf_crop_and_resize"))

@@ -229,7 +229,9 @@ static enum lth_code infer_pad(struct lth_infer *infer)
 	lth_dim dims[LTH_MAX_RANK];
 	struct lth_axes axes;
 	struct pad sides[LTH_MAX_RANK];
-	enum lth_code code = lth_infer_need_ints(infer, 1, INT64_MIN, &pads, &count);
+	enum lth_code code = lth_infer_need_rank(infer, 1, 1, 1);
+	if (!code)
+		code = lth_infer_need_ints(infer, 1, INT64_MIN, &pads, &count);
 	if (!code)
 		code = lth_infer_need_one(infer, 2);
 	if (!code)
@@ -324,12 +326,12 @@ static enum lth_code infer_center_crop_pad(struct lth_infer *infer)
 	const struct lth_type *type = lth_infer_type(infer, 0);
 	const lth_dim *wanted;
 	const int64_t *axes;
-	uint32_t count, num_axes = type->rank, axis;
+	uint32_t count, num_axes = type->rank;
 	lth_dim dims[LTH_MAX_RANK];
 	enum lth_code code = lth_infer_need_ints(infer, 1, 0, &wanted, &count);
-	if (!code && lth_node_ints(infer->node, "axes", &axes, &num_axes))
-		for (uint32_t k = 0; !code && k < num_axes; k++)
-			code = lth_infer_axis(infer, axes[k], type->rank, &axis);
+	if (!code)
+		code = lth_infer_axes_attr(infer, "axes", type->rank);
+	lth_node_ints(infer->node, "axes", &axes, &num_axes);
 	if (!code && count != num_axes)
 		code = lth_infer_reject(infer, "one size an axis", "%u sizes for %u axes", count, num_axes);
 	if (code)

@@ -128,6 +128,9 @@ static enum lth_code infer_dft(struct lth_infer *infer)
 		return code;
 	struct dft dft = describe_dft(infer->graph, infer->node);
 	code = require_axis(infer, &dft.axes);
+	if (!code && dft.onesided && !dft.inverse)
+		code = lth_infer_require(infer, LTH_REL_EQ, type->dims[type->rank - 1], lth_dim_const(infer->dims, 1),
+					 "real numbers where one side is enough");
 	if (code)
 		return code;
 	lth_dim along = dft.onesided && !dft.inverse ? one_side(infer->dims, dft.length) : dft.length;

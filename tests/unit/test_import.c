@@ -1,6 +1,7 @@
 /* Importers: both formats give one graph, data in each of its forms, functions, options; and whatever a hostile file
  * holds, a code with a place. The models are written here, byte by byte. */
 #include "compiler/import/import.h"
+#include "compiler/ops/op.h"
 #include "tests/unit/onnx_writer.h"
 
 #include <check.h>
@@ -203,6 +204,26 @@ START_TEST(initializers_that_are_inputs_are_constants)
 		    "const %s : f32[2, 2] = [0.0, 5.0, 6.0, 0.0]\n"
 		    "%y = Relu(%x) : ?[*] node \"r\"\n"
 		    "output %y, %w, %s\n");
+}
+END_TEST
+
+/* Shapes that a model declares of its results are not believed, element types must be right. */
+START_TEST(results_are_of_the_declared_type)
+{
+	static const struct {
+		int type;
+		enum lth_code code;
+	} cases[] = {{FLOAT, LTH_OK}, {INT64, LTH_INVALID_GRAPH}};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct lth_buf g = ow_message();
+		ow_sub(&g, OW_GRAPH_INPUT, ow_input("x", FLOAT, 1, (const int64_t[]){4}, NULL));
+		ow_sub(&g, OW_GRAPH_NODE, ow_node("Relu", "a", "x", "y"));
+		ow_sub(&g, OW_GRAPH_OUTPUT, ow_input("y", cases[i].type, 2, (const int64_t[]){7, 7}, NULL));
+		expect_ok(import(ow_model(g, 17)));
+		enum lth_code code = lth_infer_graph(graph, &diag);
+		lth_diag_line(&diag, line, sizeof(line));
+		expect_fault(code, cases[i].code, code ? "declared as i64, expected f32" : "");
+	}
 }
 END_TEST
 
@@ -478,6 +499,7 @@ int main(void)
 	tcase_add_test(cases, data_in_each_of_its_forms);
 	tcase_add_test(cases, external_data_stays_inside_the_request);
 	tcase_add_test(cases, initializers_that_are_inputs_are_constants);
+	tcase_add_test(cases, results_are_of_the_declared_type);
 	tcase_add_test(cases, nodes_are_ordered_and_cycles_refused);
 	tcase_add_test(cases, functions_are_inlined);
 	tcase_add_test(cases, options_give_symbols_their_range);

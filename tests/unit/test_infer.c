@@ -282,6 +282,31 @@ static const struct {
 	 LTH_INVALID_GRAPH, "3 and 2, expected as many channels"},
 	{"input %a : f32[1, 3, 2, 2]\ninput %w : f32[4, 3, 5, 5]\n%y = Conv(%a, %w) : f32[]\noutput %y\n",
 	 LTH_INVALID_GRAPH, "windows no larger than the padded input"},
+	{"input %x : f32[4]\nconst %s : i64[1, 1] = [4]\n%y = Expand(%x, %s) : f32[]\noutput %y\n", LTH_INVALID_GRAPH,
+	 "input 1 's' has rank 2, expected rank 1"},
+	{"input %x : f32[4]\nconst %s : i64[] = 4\n%y = Tile(%x, %s) : f32[]\noutput %y\n", LTH_INVALID_GRAPH,
+	 "input 1 's' has rank 0, expected rank 1"},
+	{"input %x : f32[4]\nconst %s : i64[1, 2] = [1, 1]\n%y = Pad(%x, %s) : f32[]\noutput %y\n", LTH_INVALID_GRAPH,
+	 "input 1 's' has rank 2, expected rank 1"},
+	{"input %x : f32[4]\n%y = Split(%x) : f32[]\noutput %y\n", LTH_INVALID_GRAPH, "found neither"},
+	{"input %x : f32[1, 1, 4]\ninput %w : f32[1, 1, 2]\n"
+	 "%y = ConvTranspose(%x, %w) {output_padding: [0, 0]} : f32[]\noutput %y\n", LTH_INVALID_GRAPH,
+	 "2 in output_padding for 1 axes"},
+	{"input %x : f32[1, 1, 4]\ninput %w : f32[1, 1, 2]\n"
+	 "%y = ConvTranspose(%x, %w) {output_shape: [5, 5]} : f32[]\noutput %y\n", LTH_INVALID_GRAPH,
+	 "2 in output_shape for 1 axes"},
+	{"input %x : f32[1, 8, 2]\n%y = DFT(%x) {onesided: 1} : f32[]\noutput %y\n", LTH_INVALID_GRAPH,
+	 "real numbers where one side is enough"},
+	{"input %x : f32[4, 4]\nconst %s : i64[2] = [2, 2]\n%y = CenterCropPad(%x, %s) {axes: [0, -2]} : f32[]\noutput %y\n",
+	 LTH_INVALID_GRAPH, "axis -2 twice"},
+	{"input %x : u8[4]\n%y = Neg(%x) : u8[]\noutput %y\n", LTH_INVALID_GRAPH, "is of type u8"},
+	{"input %x : f32[1, 2, 4]\ninput %w : f32[1, 3, 4]\ninput %r : f32[1, 3, 3]\n"
+	 "%y = RNN(%x, %w, %r) {clip: -1.0, hidden_size: 3} : f32[]\noutput %y\n", LTH_INVALID_GRAPH, "clip -1"},
+	{"input %x : f32[1, 1, 2, 4]\ninput %c : f32[1, 2, 2]\n"
+	 "%y = RotaryEmbedding(%x, %c, %c) {num_heads: -1} : f32[]\noutput %y\n", LTH_INVALID_GRAPH,
+	 "attribute 'num_heads' is '-1', expected 0.."},
+	{"input %x : i64[3]\n%y = ai.onnx.ml.LabelEncoder(%x) {keys_int64s: [1], keys_strings: [\"a\"], values_int64s: [2]} : "
+	 "i64[]\noutput %y\n", LTH_INVALID_GRAPH, "attributes 'keys_strings' and 'keys_int64s'"},
 	{"input %a : f32[5]\nconst %i : i64[1] = [5]\n%y = Gather(%a, %i) : f32[]\noutput %y\n", LTH_INVALID_GRAPH,
 	 "index 5, expected in [-5, 5)"},
 	{"input %a : f32[2, 3]\n%y = Transpose(%a) {perm: [0, 0]} : f32[]\noutput %y\n", LTH_INVALID_GRAPH,
