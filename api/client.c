@@ -379,11 +379,14 @@ void lth_client_pause(int attempt)
 	wait_seconds(pause_of(attempt));
 }
 
-/* Seconds to wait for a busy daemon; negative when it is not busy, or has been asked often enough. */
-static double busy_seconds(const struct exchange *x, CURLcode result, int attempt)
+/* Seconds to wait for a busy daemon; negative when it is not busy, or has been asked often enough. One that `was_there` a
+ * moment ago and now refuses connections is being restarted. */
+static double busy_seconds(const struct exchange *x, CURLcode result, int attempt, bool was_there)
 {
 	curl_off_t asked = 0;
-	if (result != CURLE_OK || (x->reply.status != 429 && x->reply.status != 503) || attempt >= x->client->retries)
+	bool restarts = was_there && result == CURLE_COULDNT_CONNECT;
+	bool says_busy = result == CURLE_OK && (x->reply.status == 429 || x->reply.status == 503);
+	if ((!says_busy && !restarts) || attempt >= x->client->retries)
 		return -1;
 	curl_easy_getinfo(x->client->curl, CURLINFO_RETRY_AFTER, &asked);
 	double wait = asked > 0 ? (double)asked : pause_of(attempt);
@@ -429,7 +432,7 @@ static int exchange(struct lathe_client *client, const struct lathe_call *call, 
 	client->call_start_ns = lth_now_ns();
 	for (;;) {
 		result = perform(&x, url);
-		double wait = busy_seconds(&x, result, busy);
+		double wait = busy_seconds(&x, result, busy, busy || lost);
 		if (wait >= 0) {
 			wait_for_busy(client, wait);
 			busy++;
