@@ -1,7 +1,10 @@
 /* Elements as numbers. See element.h. */
 #include "runtime/tensor/element.h"
 
+#include <float.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A float of `exponent` and `mantissa` bits below a sign, IEEE 754's way: the largest exponent is infinities and NaN.
@@ -89,7 +92,23 @@ double lth_host_element(const struct lth_host_tensor *tensor, int64_t index)
 	}
 }
 
-void lth_host_element_print(const struct lth_host_tensor *tensor, int64_t index, struct lth_buf *out)
+/* With as many digits as people read, or with as few as read back as the same number: of f32, which holds those of all
+ * narrower types, or of f64. */
+static void print_number(enum lth_dtype dtype, double value, bool exact, struct lth_buf *out)
+{
+	bool is_double = dtype == LTH_DTYPE_F64 || dtype == LTH_DTYPE_C128;
+	int digits = is_double ? 15 : 7;
+	char text[40];
+	if (exact && value == value)
+		for (digits = is_double ? DBL_DIG : FLT_DIG; digits < (is_double ? DBL_DECIMAL_DIG : FLT_DECIMAL_DIG); digits++) {
+			snprintf(text, sizeof(text), "%.*g", digits, value);
+			if ((is_double ? strtod(text, NULL) : (double)strtof(text, NULL)) == value)
+				break;
+		}
+	lth_buf_printf(out, "%.*g", digits, value);
+}
+
+static void print_element(const struct lth_host_tensor *tensor, int64_t index, bool exact, struct lth_buf *out)
 {
 	switch (tensor->dtype) {
 	case LTH_DTYPE_STRING: {
@@ -108,12 +127,23 @@ void lth_host_element_print(const struct lth_host_tensor *tensor, int64_t index,
 		return;
 	case LTH_DTYPE_C64:
 	case LTH_DTYPE_C128:
-		lth_buf_printf(out, "%.7g%+.7gi", lth_host_element(tensor, 2 * index),
-			       lth_host_element(tensor, 2 * index + 1));
+		print_number(tensor->dtype, lth_host_element(tensor, 2 * index), exact, out);
+		lth_buf_puts(out, signbit(lth_host_element(tensor, 2 * index + 1)) ? "" : "+");
+		print_number(tensor->dtype, lth_host_element(tensor, 2 * index + 1), exact, out);
+		lth_buf_putc(out, 'i');
+		return;
+	case LTH_DTYPE_U32:
+	case LTH_DTYPE_I32:
+		lth_buf_printf(out, "%.0f", lth_host_element(tensor, index));
 		return;
 	default:
-		lth_buf_printf(out, tensor->dtype == LTH_DTYPE_F64 ? "%.15g" : "%.7g", lth_host_element(tensor, index));
+		print_number(tensor->dtype, lth_host_element(tensor, index), exact, out);
 	}
+}
+
+void lth_host_element_print(const struct lth_host_tensor *tensor, int64_t index, struct lth_buf *out)
+{
+	print_element(tensor, index, false, out);
 }
 
 /* One value of the list. */
@@ -122,7 +152,7 @@ static void put_value(const struct lth_host_tensor *tensor, int64_t index, struc
 	struct lth_buf element = {0};
 	bool plain = tensor->dtype != LTH_DTYPE_STRING && lth_dtype_class(tensor->dtype) != LTH_CLASS_COMPLEX;
 	double value = plain ? lth_host_element(tensor, index) : 0;
-	lth_host_element_print(tensor, index, &element);
+	print_element(tensor, index, true, &element);
 	if (plain && value - value == 0)
 		lth_buf_puts(out, lth_buf_text(&element));
 	else if (tensor->dtype == LTH_DTYPE_STRING)

@@ -30,7 +30,7 @@ LTH_MUST_CHECK enum lth_code lth_host_read_file(const char *path, struct lth_hos
 LTH_MUST_CHECK enum lth_code lth_host_write_file(const char *path, const struct lth_host_tensor *tensor,
 						 struct lth_diag *diag);
 
-/* .npy of format 1, 2 or 3: little-endian, row-major. npy.c */
+/* .npy of format 1, 2 or 3, of any byte order and order of axes; written little-endian and row-major. npy.c */
 LTH_MUST_CHECK enum lth_code lth_npy_read(const void *bytes, size_t size, struct lth_host_tensor *out_tensor,
 					  struct lth_diag *diag);
 LTH_MUST_CHECK enum lth_code lth_npy_write(const struct lth_host_tensor *tensor, struct lth_buf *out,

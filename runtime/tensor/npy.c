@@ -1,5 +1,6 @@
 /* NumPy's .npy (numpy.lib.format): magic, version, the length of a header, the header, the elements. The header is a
- * Python dict of three known keys, read by a small parser that takes what NumPy writes and refuses the rest. */
+ * Python dict of three known keys, read by a small parser that takes what NumPy writes and refuses the rest. Elements of
+ * either byte order and either order of axes are read; little-endian and row-major is what is written. */
 #include "runtime/tensor/host.h"
 
 #include <stdarg.h>
@@ -21,6 +22,7 @@ enum { NUM_TYPES = sizeof(types) / sizeof(types[0]) };
 struct reader {
 	const char *at, *end, *start;
 	struct lth_diag *diag;
+	bool big_endian, column_major;
 };
 
 static enum lth_code fail(struct reader *r, const char *expected, const char *format, ...) LTH_PRINTF(3, 4);
@@ -63,15 +65,14 @@ static enum lth_code read_descr(struct reader *r, struct lth_host_tensor *t)
 	descr[length] = 0;
 	if (!take(r, "'"))
 		return fail(r, "a type as text", "'%s...'", descr);
+	r->big_endian = descr[0] == '>';
 	for (int i = 0; i < NUM_TYPES; i++)
-		if (strcmp(types[i].descr, descr) == 0) {
+		if (strcmp(types[i].descr, descr) == 0 || (r->big_endian && strcmp(types[i].descr + 1, descr + 1) == 0)) {
 			t->dtype = types[i].dtype;
 			return LTH_OK;
 		}
 	if (strpbrk(descr, "USO"))
 		return fail(r, "numbers", "strings (%s); store them as a TensorProto (.pb)", descr);
-	if (descr[0] == '>')
-		return fail(r, "little-endian numbers", "big-endian ones (%s)", descr);
 	return fail(r, "bool, an integer, a float or a complex type", "type %s", descr);
 }
 
@@ -101,9 +102,8 @@ static enum lth_code read_shape(struct reader *r, struct lth_host_tensor *t)
 
 static enum lth_code read_order(struct reader *r)
 {
-	if (take(r, "False"))
-		return LTH_OK;
-	return fail(r, "row-major order (numpy.ascontiguousarray)", "fortran_order that is not False");
+	r->column_major = take(r, "True");
+	return r->column_major || take(r, "False") ? LTH_OK : fail(r, "True or False", "another fortran_order");
 }
 
 /* {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), } in any order. */
@@ -131,6 +131,45 @@ static enum lth_code read_header(struct reader *r, struct lth_host_tensor *t)
 		take(r, ",");
 	}
 	return descr && order && shape ? LTH_OK : fail(r, "descr, fortran_order and shape", "fewer keys");
+}
+
+/* From the order in which the first axis is the fastest to that in which the last one is. */
+static void to_row_major(const struct lth_host_tensor *t, const char *from, size_t width)
+{
+	int64_t index[LTH_HOST_MAX_RANK] = {0}, steps[LTH_HOST_MAX_RANK], step = (int64_t)width, place = 0;
+	if (!t->bytes)
+		return;
+	for (uint32_t axis = 0; axis < t->rank; axis++) {
+		steps[axis] = step;
+		step *= t->dims[axis];
+	}
+	for (char *to = t->data, *end = to + t->bytes; to < end; to += width) {
+		memcpy(to, from + place, width);
+		for (uint32_t axis = t->rank; axis-- > 0;) {
+			place += steps[axis];
+			if (++index[axis] < t->dims[axis])
+				break;
+			place -= steps[axis] * t->dims[axis];
+			index[axis] = 0;
+		}
+	}
+}
+
+/* The elements as they lie in the file to a tensor's own; a complex number is two words. */
+static void place_elements(const struct reader *r, const struct lth_host_tensor *t, const char *from)
+{
+	size_t width = lth_dtype_bits(t->dtype) / 8;
+	size_t word = lth_dtype_class(t->dtype) == LTH_CLASS_COMPLEX ? width / 2 : width;
+	if (r->column_major)
+		to_row_major(t, from, width);
+	else if (t->bytes)
+		memcpy(t->data, from, (size_t)t->bytes);
+	for (char *at = t->data, *end = at + t->bytes; r->big_endian && at < end; at += word)
+		for (size_t low = 0, high = word - 1; low < high; low++, high--) {
+			char byte = at[low];
+			at[low] = at[high];
+			at[high] = byte;
+		}
 }
 
 enum lth_code lth_npy_read(const void *bytes, size_t size, struct lth_host_tensor *out_tensor, struct lth_diag *diag)
@@ -162,8 +201,7 @@ enum lth_code lth_npy_read(const void *bytes, size_t size, struct lth_host_tenso
 	t.data = malloc(left ? left : 1);
 	if (!t.data)
 		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, ".npy", NULL, NULL, "%zu bytes", left);
-	if (left)
-		memcpy(t.data, data, left);
+	place_elements(&r, &t, data);
 	*out_tensor = t;
 	return LTH_OK;
 }

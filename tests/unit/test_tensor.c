@@ -1,5 +1,6 @@
 /* Unit tests of runtime/tensor: .npy and TensorProto, there and back, and what they refuse. */
 #include "runtime/tensor/host.h"
+#include "runtime/tensor/element.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -200,8 +201,8 @@ static void npy_fails(const char *header, size_t data, const char *text)
 START_TEST(npy_refuses)
 {
 	npy_fails("{'descr': '<U5', 'fortran_order': False, 'shape': (2,), }", 40, "strings");
-	npy_fails("{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }", 8, "big-endian");
-	npy_fails("{'descr': '<f4', 'fortran_order': True, 'shape': (2,), }", 8, "row-major");
+	npy_fails("{'descr': '>q4', 'fortran_order': False, 'shape': (2,), }", 8, ">q4");
+	npy_fails("{'descr': '<f4', 'fortran_order': None, 'shape': (2,), }", 8, "another fortran_order");
 	npy_fails("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", 9, "as many bytes");
 	npy_fails("{'descr': '<f4', 'fortran_order': False, 'shape': (-2,), }", 9, "a dimension");
 	npy_fails("{'descr': '<f4', 'fortran_order': False, 'shape': (9999999999999999999,), }", 9, "63 bits");
@@ -211,6 +212,58 @@ START_TEST(npy_refuses)
 	npy_fails("{'descr': '<f4'}", 8, "fewer keys");
 	npy_fails("{", 0, "another key");
 	npy_fails("", 0, "a header");
+}
+END_TEST
+
+/* [[1, 2, 3], [4, 5, 6]] and [[1-2i], [3+4i]] as NumPy stores them with order='F' and big-endian types. */
+START_TEST(npy_reads_either_order_of_axes_and_bytes)
+{
+	static const struct {
+		const char *header, *data;
+		size_t size;
+		const char *values;
+	} files[] = {
+		{"{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3), }", "\1\4\2\5\3\6", 6, "[1,2,3,4,5,6]"},
+		{"{'descr': '>i2', 'fortran_order': True, 'shape': (2, 3), }", "\0\1\0\4\0\2\0\5\0\3\0\6", 12,
+		 "[1,2,3,4,5,6]"},
+		{"{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }", "\x3f\x80\0\0\xc0\0\0\0", 8, "[1,-2]"},
+		{"{'descr': '>c8', 'fortran_order': False, 'shape': (1,), }", "\x3f\x80\0\0\xc0\0\0\0", 8, "[\"1-2i\"]"},
+		{"{'descr': '<f8', 'fortran_order': True, 'shape': (0, 4611686018427387904, 4), }", "", 0, "[]"},
+	};
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		struct lth_buf out = {0}, json = {0};
+		struct lth_host_tensor t = {0};
+		struct lth_diag diag = {0};
+		lth_buf_append(&out, "\x93NUMPY\x02\x00", 8);
+		lth_buf_u32(&out, (uint32_t)strlen(files[i].header));
+		lth_buf_puts(&out, files[i].header);
+		lth_buf_append(&out, files[i].data, files[i].size);
+		ck_assert_int_eq(lth_npy_read(out.data, out.size, &t, &diag), LTH_OK);
+		lth_host_json_members(&t, &json);
+		ck_assert_msg(strstr(lth_buf_text(&json), files[i].values), "%s", lth_buf_text(&json));
+		lth_host_tensor_free(&t);
+		lth_buf_free(&out);
+		lth_buf_free(&json);
+	}
+}
+END_TEST
+
+START_TEST(json_values_read_back_exactly)
+{
+	float data[5] = {0.1f, 16777216.0f, 1.0f / 3, 1e-45f, 3.4028235e38f};
+	const struct lth_host_tensor t = {.dtype = LTH_DTYPE_F32, .rank = 1, .dims = {5}, .data = data, .bytes = 20};
+	struct lth_buf json = {0};
+	lth_host_json_members(&t, &json);
+	const char *values = strstr(lth_buf_text(&json), "\"values\":[");
+	ck_assert_ptr_nonnull(values);
+	values += strlen("\"values\":[");
+	ck_assert_int_eq(strncmp(values, "0.1,", 4), 0);
+	for (int i = 0; i < 5; i++) {
+		char *end;
+		ck_assert(strtof(values, &end) == data[i]);
+		values = end + 1;
+	}
+	lth_buf_free(&json);
 }
 END_TEST
 
@@ -261,6 +314,8 @@ int main(void)
 	tcase_add_test(tests, pb_refuses);
 	tcase_add_test(tests, npy_refuses);
 	tcase_add_test(tests, npy_reads_version_two_and_any_order_of_keys);
+	tcase_add_test(tests, npy_reads_either_order_of_axes_and_bytes);
+	tcase_add_test(tests, json_values_read_back_exactly);
 	tcase_add_test(tests, files_are_known_by_their_first_bytes);
 	suite_add_tcase(suite, tests);
 	SRunner *runner = srunner_create(suite);
