@@ -2,27 +2,31 @@
  * the input and of the last state go into the same accumulators, and the gates are applied at once. A unit of work is a
  * direction and a few batch rows, which it takes through all steps with their states in its scratch. Weights that are
  * not constant are packed into scratch first. Rows beyond the batch repeat the last one and are not handed over; rows
- * whose sequence has ended keep their state and give zeros. */
+ * whose sequence has ended keep their state and give zeros.
+ * A batch of one has code of its own: its weights are used once a step, so the products of the input, which need no
+ * state, are made for a chunk of steps ahead, some steps at once. */
 #include "compiler/lower/templates/cells.h"
 
-enum { MAX_ROWS = 4, MAX_GATES = 4 };
+enum { MAX_ROWS = 4, MAX_GATES = 4, CHUNK = 16 };
 
 struct layer {
 	struct lth_emit *emit;
 	const struct lth_recurrent *p;
 	enum lth_dtype compute;
 	unsigned lanes, rows, gates;
+	unsigned burst;         /* steps whose input is multiplied at once, ahead of them; 0: in each step */
 	bool ragged;            /* hidden units do not fill the last vector */
 	struct lth_tiles tiles; /* for the inner loop */
 	lth_lv steps, batch, input, hidden, padded, x_step, x_batch, state_dir, state_batch;
-	/* scratch: states [2][rows][padded], cells [rows][padded], two more such for GRU, packed weights */
-	lth_lv states, cells, spare[2], packed_w, packed_r;
+	/* scratch: states [2][rows][padded], cells [rows][padded], two more such for GRU, products of the input
+	 * [CHUNK][gates][padded], packed weights */
+	lth_lv states, cells, spare[2], ahead, packed_w, packed_r;
 	/* of the unit: */
 	unsigned direction; /* whose activations are used */
 	lth_lv dir, reverse, row[MAX_ROWS], valid[MAX_ROWS], length[MAX_ROWS];
 	lth_lv w, r; /* packed weights of the direction */
 	/* of the step: */
-	lth_lv h_now, h_next, time[MAX_ROWS], active[MAX_ROWS], unit, mask;
+	lth_lv step, h_now, h_next, time[MAX_ROWS], active[MAX_ROWS], unit, mask;
 };
 
 static unsigned gate_count(enum lth_cell cell)
@@ -86,32 +90,95 @@ static lth_lv bias(struct layer *layer, unsigned gate, bool input_part, bool sta
 	return sum;
 }
 
-/* acc[row][gate - first] += rows of `a` times the panel of the unit at hand, gates [first, first + count). */
-static void multiply(struct layer *layer, const lth_lv *a, enum lth_dtype memory, lth_lv weights, lth_lv depth,
-		     unsigned first, unsigned count, lth_lv *acc)
+/* acc[row][gate - first] += `num_rows` rows of `a` times the panel of the unit at hand, gates [first, first + count). */
+static void multiply(struct layer *layer, const lth_lv *a, unsigned num_rows, enum lth_dtype memory, lth_lv weights,
+		     lth_lv depth, unsigned first, unsigned count, lth_lv *acc)
 {
 	struct lth_loop_fn *fn = layer->emit->fn;
-	struct lth_tile tile = {layer->lanes, count, layer->rows};
+	struct lth_tile tile = {layer->lanes, count, num_rows};
 	struct lth_tile_rows rows = {.steps = LTH_STEP_ADJACENT, .memory = memory, .ahead = LTH_LV_NONE};
 	lth_lv at = t_mul(fn, t_mul_const(fn, layer->unit, layer->gates), depth);
 	at = t_add_const(fn, at, (int64_t)first * layer->lanes);
-	for (unsigned r = 0; r < layer->rows; r++)
+	for (unsigned r = 0; r < num_rows; r++)
 		rows.pointer[r] = a[r];
-	lth_tile_dot(&layer->tiles, &tile, layer->rows, &rows,
+	lth_tile_dot(&layer->tiles, &tile, num_rows, &rows,
 		     lth_loop_offset(fn, weights, at, layer->tiles.panel_memory), depth, acc);
+}
+
+/* Which element of its sequence row `r` reads and gives at a step; where it has ended, the step's own, and *out_active,
+ * which is LTH_LV_NONE where sequences have one length, is false. */
+static lth_lv time_of(struct layer *layer, unsigned r, lth_lv step, lth_lv *out_active)
+{
+	struct lth_loop_fn *fn = layer->emit->fn;
+	bool counted = layer->p->lengths.pointer != LTH_LV_NONE;
+	lth_lv backwards = t_sub(fn, t_sub(fn, layer->length[r], lth_loop_i64(fn, 1)), step);
+	lth_lv time = t_select(fn, layer->reverse, backwards, step);
+	*out_active = counted ? t_lt(fn, step, layer->length[r]) : LTH_LV_NONE;
+	return counted ? t_select(fn, *out_active, time, step) : time;
+}
+
+static lth_lv input_row(struct layer *layer, unsigned r, lth_lv time)
+{
+	struct lth_loop_fn *fn = layer->emit->fn;
+	const struct lth_operand *x = &layer->p->x;
+	lth_lv at = t_add(fn, t_mul(fn, time, layer->x_step), t_mul(fn, layer->row[r], layer->x_batch));
+	return lth_loop_offset(fn, x->pointer, at, x->memory);
+}
+
+/* The product of the input for a gate of the unit at hand, at a step. */
+static lth_lv ahead_place(struct layer *layer, lth_lv step, unsigned gate)
+{
+	struct lth_loop_fn *fn = layer->emit->fn;
+	lth_lv slot = t_mul_const(fn, t_and(fn, step, lth_loop_i64(fn, CHUNK - 1)), layer->gates);
+	lth_lv at = t_add(fn, t_mul(fn, t_add_const(fn, slot, gate), layer->padded), layer->unit);
+	return lth_loop_offset(fn, layer->ahead, at, layer->compute);
+}
+
+/* Multiplies the input of the steps [step, step + count) for the unit at hand. */
+static void multiply_burst(struct layer *layer, lth_lv step, unsigned count)
+{
+	struct lth_loop_fn *fn = layer->emit->fn;
+	lth_lv rows[MAX_ROWS] = {0}, acc[MAX_ROWS * MAX_GATES], active;
+	for (unsigned i = 0; i < count * layer->gates; i++)
+		acc[i] = lth_t_zero(fn, layer->compute, layer->lanes);
+	for (unsigned i = 0; i < count; i++) {
+		lth_lv time = time_of(layer, 0, t_add_const(fn, step, i), &active);
+		rows[i] = input_row(layer, 0, time);
+	}
+	multiply(layer, rows, count, layer->p->x.memory, layer->w, layer->input, 0, layer->gates, acc);
+	for (unsigned i = 0; i < count * layer->gates; i++) {
+		lth_lv place = ahead_place(layer, t_add_const(fn, step, i / layer->gates), i % layer->gates);
+		lth_loop_store(fn, place, acc[i], layer->compute, LTH_LV_NONE);
+	}
+}
+
+/* Multiplies the input of the steps [begin, end), at most a chunk. */
+static void multiply_ahead(struct layer *layer, lth_lv begin, lth_lv end)
+{
+	struct lth_loop_fn *fn = layer->emit->fn;
+	lth_lv whole = t_sub(fn, end, t_rem(fn, t_sub(fn, end, begin), lth_loop_i64(fn, layer->burst)));
+	open_units(layer);
+	multiply_burst(layer, lth_loop_for(fn, begin, whole, layer->burst, NULL, 0, NULL), layer->burst);
+	lth_loop_end_for(fn, NULL, 0, NULL);
+	multiply_burst(layer, lth_loop_for(fn, whole, end, 1, NULL, 0, NULL), 1);
+	lth_loop_end_for(fn, NULL, 0, NULL);
+	close_units(layer);
 }
 
 static void multiply_input(struct layer *layer, unsigned first, unsigned count, lth_lv *acc)
 {
 	struct lth_loop_fn *fn = layer->emit->fn;
-	const struct lth_operand *x = &layer->p->x;
 	lth_lv rows[MAX_ROWS];
-	for (unsigned r = 0; r < layer->rows; r++) {
-		lth_lv step = t_mul(fn, layer->time[r], layer->x_step);
-		lth_lv at = t_add(fn, step, t_mul(fn, layer->row[r], layer->x_batch));
-		rows[r] = lth_loop_offset(fn, x->pointer, at, x->memory);
+	for (unsigned i = 0; i < count && layer->burst; i++) {
+		lth_lv place = ahead_place(layer, layer->step, first + i);
+		lth_lv product = lth_loop_load(fn, place, layer->compute, layer->lanes, LTH_LV_NONE);
+		acc[i] = t_add(fn, acc[i], product);
 	}
-	multiply(layer, rows, x->memory, layer->w, layer->input, first, count, acc);
+	if (layer->burst)
+		return;
+	for (unsigned r = 0; r < layer->rows; r++)
+		rows[r] = input_row(layer, r, layer->time[r]);
+	multiply(layer, rows, layer->rows, layer->p->x.memory, layer->w, layer->input, first, count, acc);
 }
 
 static void multiply_state(struct layer *layer, lth_lv state, unsigned first, unsigned count, lth_lv *acc)
@@ -120,7 +187,7 @@ static void multiply_state(struct layer *layer, lth_lv state, unsigned first, un
 	lth_lv rows[MAX_ROWS];
 	for (unsigned r = 0; r < layer->rows; r++)
 		rows[r] = lth_loop_offset(fn, state, t_mul_const(fn, layer->padded, r), layer->compute);
-	multiply(layer, rows, layer->compute, layer->r, layer->hidden, first, count, acc);
+	multiply(layer, rows, layer->rows, layer->compute, layer->r, layer->hidden, first, count, acc);
 }
 
 static void hand_over(struct layer *layer, uint32_t output, lth_lv step, unsigned r, lth_lv value)
@@ -269,22 +336,14 @@ static lth_lv state_buffer(struct layer *layer, lth_lv step)
 			       layer->compute);
 }
 
-static void run_steps(struct layer *layer)
+static void run_step(struct layer *layer, lth_lv step)
 {
 	struct lth_loop_fn *fn = layer->emit->fn;
-	lth_lv one = lth_loop_i64(fn, 1);
-	start_states(layer);
-	lth_lv step = lth_loop_for(fn, lth_loop_i64(fn, 0), layer->steps, 1, NULL, 0, NULL);
+	layer->step = step;
 	layer->h_now = state_buffer(layer, step);
-	layer->h_next = state_buffer(layer, t_add(fn, step, one));
-	for (unsigned r = 0; r < layer->rows; r++) {
-		bool counted = layer->p->lengths.pointer != LTH_LV_NONE;
-		lth_lv backwards = t_sub(fn, t_sub(fn, layer->length[r], one), step);
-		layer->active[r] = counted ? t_lt(fn, step, layer->length[r]) : LTH_LV_NONE;
-		layer->time[r] = t_select(fn, layer->reverse, backwards, step);
-		if (counted)
-			layer->time[r] = t_select(fn, layer->active[r], layer->time[r], step);
-	}
+	layer->h_next = state_buffer(layer, t_add_const(fn, step, 1));
+	for (unsigned r = 0; r < layer->rows; r++)
+		layer->time[r] = time_of(layer, r, step, &layer->active[r]);
 	if (layer->p->cell == LTH_CELL_LSTM)
 		step_lstm(layer);
 	else if (layer->p->cell == LTH_CELL_RNN)
@@ -293,7 +352,28 @@ static void run_steps(struct layer *layer)
 		step_gru_linear(layer);
 	else
 		step_gru(layer);
+}
+
+/* All steps, in chunks where their input is multiplied ahead. */
+static void run_all(struct layer *layer)
+{
+	struct lth_loop_fn *fn = layer->emit->fn;
+	lth_lv begin = lth_loop_i64(fn, 0), end = layer->steps;
+	if (layer->burst) {
+		begin = lth_loop_for(fn, begin, layer->steps, CHUNK, NULL, 0, NULL);
+		end = t_min(fn, t_add_const(fn, begin, CHUNK), layer->steps);
+		multiply_ahead(layer, begin, end);
+	}
+	run_step(layer, lth_loop_for(fn, begin, end, 1, NULL, 0, NULL));
 	lth_loop_end_for(fn, NULL, 0, NULL);
+	if (layer->burst)
+		lth_loop_end_for(fn, NULL, 0, NULL);
+}
+
+static void run_steps(struct layer *layer)
+{
+	start_states(layer);
+	run_all(layer);
 	if (!layer->p->outputs[1] && !layer->p->outputs[2])
 		return;
 	lth_lv last = state_buffer(layer, layer->steps);
@@ -391,8 +471,8 @@ static void emit_unit(struct layer *layer, lth_lv unit, lth_lv blocks, bool pack
 	lth_loop_end_if(fn, NULL, 0, NULL);
 }
 
-/* Scratch of a thread, in elements of the compute type; sets the arrays' places. */
-static void lay_out_scratch(struct layer *layer, lth_dim padded, bool packed)
+/* Sets the arrays' places in a thread's scratch; returns its size in elements of the compute type. */
+static lth_dim lay_out_scratch(struct layer *layer, lth_dim padded, bool packed)
 {
 	struct lth_emit *emit = layer->emit;
 	struct lth_dims *dims = emit->dims;
@@ -405,15 +485,22 @@ static void lay_out_scratch(struct layer *layer, lth_dim padded, bool packed)
 	layer->cells = lth_loop_offset(fn, layer->states, t_mul_const(fn, step, 2), layer->compute);
 	layer->spare[0] = lth_loop_offset(fn, layer->states, t_mul_const(fn, step, 3), layer->compute);
 	layer->spare[1] = lth_loop_offset(fn, layer->states, t_mul_const(fn, step, 4), layer->compute);
+	layer->ahead = lth_loop_offset(fn, layer->states, t_mul_const(fn, step, 5), layer->compute);
+	lth_lv behind = layer->ahead;
+	if (layer->burst) {
+		behind = lth_loop_offset(fn, layer->ahead, t_mul_const(fn, layer->padded, CHUNK * layer->gates),
+					 layer->compute);
+		total = lth_dim_add(dims, total, lth_dim_mul(dims, panels, lth_dim_const(dims, CHUNK)));
+	}
 	if (!packed) {
-		layer->packed_w = lth_loop_offset(fn, layer->states, t_mul_const(fn, step, 5), layer->compute);
+		layer->packed_w = behind;
 		layer->packed_r = lth_loop_offset(fn, layer->packed_w,
 						  t_mul(fn, t_mul_const(fn, layer->padded, layer->gates), layer->input),
 						  layer->compute);
 		total = lth_dim_add(dims, total,
 				    lth_dim_mul(dims, panels, lth_dim_add(dims, layer->p->input, layer->p->hidden)));
 	}
-	emit->scratch_bytes = lth_dim_mul(dims, total, lth_dim_const(dims, lth_dtype_bits(layer->compute) / 8));
+	return total;
 }
 
 static bool pack_of(struct lth_dims *dims, const struct lth_recurrent *p, const struct lth_operand *operand,
@@ -459,6 +546,21 @@ bool lth_recurrent_plan(struct lth_dims *dims, const struct lth_machine *machine
 	return true;
 }
 
+/* The units of work, `rows` of the batch each. Returns the scratch of a thread in elements of the compute type. */
+static lth_dim emit_units(struct layer *layer, unsigned rows, lth_dim padded, lth_lv blocks, bool packed)
+{
+	struct lth_loop_fn *fn = layer->emit->fn;
+	int64_t steps;
+	bool few = lth_dim_is_const(layer->emit->dims, layer->p->steps, &steps) && steps < MAX_ROWS;
+	layer->rows = rows;
+	layer->burst = rows > 1 || few ? 0 : layer->emit->machine->registers >= 32 ? MAX_ROWS : 2;
+	lth_dim scratch = lay_out_scratch(layer, padded, packed);
+	lth_lv unit = lth_loop_for(fn, lth_loop_begin(fn), lth_loop_end(fn), 1, NULL, 0, NULL);
+	emit_unit(layer, unit, blocks, packed);
+	lth_loop_end_for(fn, NULL, 0, NULL);
+	return scratch;
+}
+
 void lth_recurrent_emit(struct lth_emit *emit, const struct lth_problem *problem, const struct lth_template_plan *plan)
 {
 	const struct lth_recurrent *p = &problem->recurrent;
@@ -473,7 +575,7 @@ void lth_recurrent_emit(struct lth_emit *emit, const struct lth_problem *problem
 	int64_t most = emit->machine->registers >= 32 ? MAX_ROWS : 2, likely = lth_t_likely(dims, p->batch);
 	lth_dim lanes = lth_dim_const(dims, layer.lanes);
 	lth_dim padded = lth_dim_mul(dims, lth_dim_ceildiv(dims, p->hidden, lanes), lanes);
-	layer.rows = (unsigned)(likely < 1 ? 1 : likely < most ? likely : most);
+	unsigned rows = (unsigned)(likely < 1 ? 1 : likely < most ? likely : most);
 	layer.ragged = lth_dim_known_factor(dims, p->hidden) % layer.lanes != 0;
 	layer.steps = lth_t_param(emit, p->steps);
 	layer.batch = lth_t_param(emit, p->batch);
@@ -489,12 +591,20 @@ void lth_recurrent_emit(struct lth_emit *emit, const struct lth_problem *problem
 					 .load_mask = LTH_LV_NONE,
 					 .panel_memory = packed ? p->w.memory : problem->compute,
 					 .panel_step = lth_loop_i64(fn, (int64_t)layer.gates * layer.lanes)};
-	lay_out_scratch(&layer, padded, packed);
-	lth_dim blocks = lth_dim_ceildiv(dims, p->batch, lth_dim_const(dims, layer.rows));
+	lth_dim blocks = lth_dim_ceildiv(dims, p->batch, lth_dim_const(dims, rows));
 	lth_lv blocks_value = lth_t_param(emit, blocks);
-	lth_lv unit = lth_loop_for(fn, lth_loop_begin(fn), lth_loop_end(fn), 1, NULL, 0, NULL);
-	emit_unit(&layer, unit, blocks_value, packed);
-	lth_loop_end_for(fn, NULL, 0, NULL);
+	int64_t batch;
+	bool split = rows > 1 && !lth_dim_is_const(dims, p->batch, &batch);
+	lth_dim scratch = lth_dim_const(dims, 0);
+	if (split) {
+		lth_loop_if(fn, t_lt(fn, layer.batch, lth_loop_i64(fn, 2)));
+		scratch = emit_units(&layer, 1, padded, blocks_value, packed);
+		lth_loop_else(fn, NULL, 0);
+	}
+	scratch = lth_dim_max(dims, scratch, emit_units(&layer, rows, padded, blocks_value, packed));
+	if (split)
+		lth_loop_end_if(fn, NULL, 0, NULL);
+	emit->scratch_bytes = lth_dim_mul(dims, scratch, lth_dim_const(dims, lth_dtype_bits(layer.compute) / 8));
 	emit->units = lth_dim_mul(dims, blocks, lth_dim_const(dims, p->directions));
 	emit->min_units = lth_dim_const(dims, 1);
 }
