@@ -112,11 +112,24 @@ static lth_dim bytes_of(struct lth_dims *dims, enum lth_dtype dtype, lth_dim cou
 	return divide(dims, lth_dim_mul(dims, count, lth_dim_const(dims, bits)), lth_dim_const(dims, 8));
 }
 
-/* Bytes of a value's dense shape as an expression; `bounded`: with data symbols at their bound. LTH_NONE without one. */
-static uint32_t value_bytes(struct lth_builder *builder, const struct lth_value *value, bool bounded)
+/* Elements of a base's dense shape: what one step along its outermost axis skips, times the extent of that. */
+static lth_dim count_elements(const struct lth_builder *builder, lth_value_id base)
 {
 	struct lth_dims *dims = builder->graph->dims;
-	lth_dim count = lth_dim_product(dims, value->type.dims, value->type.rank);
+	const struct lth_value *value = &builder->graph->values[base];
+	const struct lth_access *access = &builder->input->accesses[base];
+	if (value->type.rank == 0 || access->base != base || !access->strides)
+		return lth_dim_product(dims, value->type.dims, value->type.rank);
+	uint32_t outermost = value->layout ? value->layout[0] : 0;
+	return lth_dim_mul(dims, access->strides[outermost], value->type.dims[outermost]);
+}
+
+/* Bytes of a base's dense shape as an expression; `bounded`: with data symbols at their bound. LTH_NONE without one. */
+static uint32_t value_bytes(struct lth_builder *builder, lth_value_id base, bool bounded)
+{
+	const struct lth_value *value = &builder->graph->values[base];
+	struct lth_dims *dims = builder->graph->dims;
+	lth_dim count = count_elements(builder, base);
 	if (count != LTH_DIM_NONE && bounded)
 		count = lth_dim_upper_bound(dims, count);
 	if (count == LTH_DIM_NONE)
@@ -126,7 +139,7 @@ static uint32_t value_bytes(struct lth_builder *builder, const struct lth_value 
 
 uint32_t lth_build_bytes(struct lth_builder *builder, lth_value_id value)
 {
-	return value_bytes(builder, &builder->graph->values[value], false);
+	return value_bytes(builder, value, false);
 }
 
 void lth_build_pool(struct lth_builder *builder, lth_value_id base, lth_dim elements)
@@ -153,7 +166,7 @@ uint32_t lth_build_storage(struct lth_builder *builder, lth_value_id base)
 		struct lth_storage storage = {.kind = LTH_STORAGE_ARENA,
 					      .alignment = builder->input->alignment,
 					      .name = value->name};
-		storage.size = value_bytes(builder, value, true);
+		storage.size = value_bytes(builder, base, true);
 		if (value->def == LTH_DEF_INPUT) {
 			storage.kind = LTH_STORAGE_INPUT;
 			storage.index = value->def_id;
@@ -164,7 +177,7 @@ uint32_t lth_build_storage(struct lth_builder *builder, lth_value_id base)
 		if (storage.size == LTH_NONE) {
 			if (storage.kind == LTH_STORAGE_ARENA)
 				storage.kind = LTH_STORAGE_POOL;
-			storage.size = value_bytes(builder, value, false);
+			storage.size = value_bytes(builder, base, false);
 		}
 		id = lth_program_storage(program, &storage);
 	}
