@@ -41,6 +41,7 @@ noinst_LIBRARIES += %D%/libops.a
 	%D%/ml_maps.c \
 	%D%/families/object.def \
 	%D%/conv.c \
+	%D%/block_matmul.c \
 	%D%/matmul.c \
 	%D%/matrix.c \
 	%D%/media.c \

@@ -1,5 +1,6 @@
 /* Operators of com.microsoft on weights quantised in blocks of few bits: MatMulNBits and GatherBlockQuantized. Bytes
- * hold several numbers, the first in the lowest bits; scales and zero points are one a block. */
+ * hold several numbers, the first in the lowest bits; scales and zero points are one a block. Products take the bytes as
+ * they are (block_matmul.c), unless the elements of a block lie apart (g_idx): then the weights become numbers. */
 #include "compiler/ops/microsoft.h"
 #include "compiler/ops/family.h"
 
@@ -39,34 +40,53 @@ static lth_value_id unpack(struct lth_infer *infer, lth_value_id packed, int64_t
 
 enum { A, B, SCALES, ZERO_POINTS, GROUPS, BIAS };
 
-/* Zero points as [N, blocks] of `dtype`: packed like the weights, each row from a byte of its own; or plain; or the
- * middle of the range. */
-static lth_value_id zero_points(struct lth_infer *infer, int64_t n, int64_t blocks, int64_t bits, enum lth_dtype dtype)
+struct blocks {
+	int64_t k, bits, size; /* elements of a row, bits of each, elements of a block */
+};
+
+/* Zero points as [N, blocks]: packed like the weights, each row from a byte of its own; or plain; LTH_NONE: the middle
+ * of the range. */
+static lth_value_id zero_points(struct lth_infer *infer, int64_t n, int64_t blocks, int64_t bits)
 {
 	lth_value_id given = lth_in(infer, ZERO_POINTS);
 	if (given == LTH_NONE)
-		return lth_build_scalar(infer, dtype, (double)(1 << (bits - 1)));
+		return LTH_NONE;
 	if (lth_infer_type(infer, ZERO_POINTS)->dtype != LTH_DTYPE_U8)
 		return lth_build_reshape(infer, given, (int64_t[]){n, blocks}, 2);
 	given = unpack(infer, lth_build_reshape(infer, given, (int64_t[]){n, -1}, 2), bits);
-	return lth_build_cast(infer, lth_build_slice(infer, given, 1, 0, blocks), dtype);
+	return lth_build_slice(infer, given, 1, 0, blocks);
 }
 
-/* Each block's parameter for each of its elements: by the element's group where one is given. [N, K] */
-static lth_value_id spread(struct lth_infer *infer, lth_value_id parameter, int64_t n, int64_t blocks, int64_t block,
-			   int64_t k)
+/* Each element's parameter by its group: [N, K]. */
+static lth_value_id spread(struct lth_infer *infer, lth_value_id parameter, int64_t k)
 {
-	const int64_t last = -1, shape[] = {n, blocks, block};
-	lth_value_id groups = lth_in(infer, GROUPS);
-	if (infer->failed || infer->graph->values[parameter].type.rank == 0)
-		return parameter;
-	if (groups != LTH_NONE) {
-		const lth_value_id first = lth_build_slice(infer, groups, 0, 0, k);
-		return lth_build_gather(infer, parameter, first, 1);
-	}
-	parameter = lth_build_unsqueeze(infer, parameter, &last, 1);
-	parameter = lth_build2(infer, LTH_OP_ID_Expand, parameter, lth_build_ints(infer, shape, 3));
-	return lth_build_slice(infer, lth_build_reshape(infer, parameter, (int64_t[]){n, -1}, 2), 1, 0, k);
+	return lth_build_gather(infer, parameter, lth_build_slice(infer, lth_in(infer, GROUPS), 0, 0, k), 1);
+}
+
+/* Blocks whose elements lie apart: the weights as numbers. */
+static lth_value_id multiply_groups(struct lth_infer *infer, lth_value_id bytes, lth_value_id scale, lth_value_id zero,
+				    const struct blocks *b)
+{
+	static const int64_t turned[] = {1, 0};
+	enum lth_dtype dtype = infer->out_dtypes[0];
+	lth_value_id w = lth_build_cast(infer, lth_build_slice(infer, unpack(infer, bytes, b->bits), 1, 0, b->k), dtype);
+	zero = zero == LTH_NONE ? lth_build_scalar(infer, dtype, (double)(1 << (b->bits - 1)))
+				: spread(infer, lth_build_cast(infer, zero, dtype), b->k);
+	w = lth_build2(infer, LTH_OP_ID_Sub, w, zero);
+	w = lth_build2(infer, LTH_OP_ID_Mul, w, spread(infer, scale, b->k));
+	return lth_build2(infer, LTH_OP_ID_MatMul, lth_in(infer, A), lth_build_transpose(infer, w, turned, 2));
+}
+
+/* The weights stay bytes, turned so that neighbours in memory are neighbours in the result. */
+static lth_value_id multiply_blocks(struct lth_infer *infer, lth_value_id bytes, lth_value_id scale, lth_value_id zero,
+				    const struct blocks *b)
+{
+	static const int64_t turned[] = {1, 0};
+	const struct lth_attr attrs[] = {lth_attr_int("bits", b->bits), lth_attr_int("block_size", b->size)};
+	const lth_value_id in[] = {lth_in(infer, A), lth_build_transpose(infer, bytes, turned, 2),
+				   lth_build_transpose(infer, scale, turned, 2),
+				   zero == LTH_NONE ? zero : lth_build_transpose(infer, zero, turned, 2)};
+	return lth_build(infer, LTH_OP_ID_BlockMatMul, in, 4, attrs, 2);
 }
 
 static enum lth_code check_matmul_bits(struct lth_infer *infer)
@@ -87,23 +107,17 @@ static enum lth_code check_matmul_bits(struct lth_infer *infer)
 
 static enum lth_code expand_matmul_bits(struct lth_infer *infer)
 {
-	static const int64_t turned[] = {1, 0};
 	enum lth_code code = check_matmul_bits(infer);
 	if (code)
 		return code;
-	int64_t k = lth_op_int(infer->node, "K"), n = lth_op_int(infer->node, "N");
-	int64_t bits = lth_op_int(infer->node, "bits"), block = lth_op_int(infer->node, "block_size");
-	int64_t blocks = (k + block - 1) / block;
-	enum lth_dtype dtype = infer->out_dtypes[0];
-	lth_value_id bytes = lth_build_reshape(infer, lth_in(infer, B), (int64_t[]){n, blocks * block * bits / 8}, 2);
-	lth_value_id w = lth_build_slice(infer, unpack(infer, bytes, bits), 1, 0, k);
-	lth_value_id zero = zero_points(infer, n, blocks, bits, dtype);
-	zero = spread(infer, zero, n, blocks, block, k);
-	lth_value_id scale = lth_build_reshape(infer, lth_in(infer, SCALES), (int64_t[]){n, blocks}, 2);
-	scale = spread(infer, scale, n, blocks, block, k);
-	w = lth_build2(infer, LTH_OP_ID_Sub, lth_build_cast(infer, w, dtype), zero);
-	w = lth_build_transpose(infer, lth_build2(infer, LTH_OP_ID_Mul, w, scale), turned, 2);
-	lth_value_id y = lth_build2(infer, LTH_OP_ID_MatMul, lth_in(infer, A), w);
+	struct blocks b = {.k = lth_op_int(infer->node, "K"), .bits = lth_op_int(infer->node, "bits"),
+			   .size = lth_op_int(infer->node, "block_size")};
+	int64_t n = lth_op_int(infer->node, "N"), count = (b.k + b.size - 1) / b.size;
+	lth_value_id bytes = lth_build_reshape(infer, lth_in(infer, B), (int64_t[]){n, count * (b.size * b.bits / 8)}, 2);
+	lth_value_id scale = lth_build_reshape(infer, lth_in(infer, SCALES), (int64_t[]){n, count}, 2);
+	lth_value_id zero = zero_points(infer, n, count, b.bits);
+	bool groups = lth_in(infer, GROUPS) != LTH_NONE;
+	lth_value_id y = (groups ? multiply_groups : multiply_blocks)(infer, bytes, scale, zero, &b);
 	if (lth_in(infer, BIAS) != LTH_NONE)
 		y = lth_build2(infer, LTH_OP_ID_Add, y, lth_in(infer, BIAS));
 	lth_build_output(infer, 0, y);

@@ -66,6 +66,7 @@ golden_pass_tests = \
 	%D%/simplify-twice-is-once.lt \
 	%D%/simplify-twice-undone.lt \
 	%D%/simplify-where-decided.lt \
-	%D%/softmax-in-pieces.lt
+	%D%/softmax-in-pieces.lt \
+	%D%/weights-stay-packed.lt
 TESTS += $(golden_pass_tests)
 EXTRA_DIST += $(golden_pass_tests)
