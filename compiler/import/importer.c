@@ -12,8 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_NODES = 1000000 }; /* functions that call functions can write any number */
-
 /* ---- maps of names ---- */
 
 static uint32_t map_slot(const struct lth_name_map *map, const char *name)
@@ -67,6 +65,13 @@ enum lth_code lth_importer_fail(struct lth_importer *importer, enum lth_code cod
 	vsnprintf(found, sizeof(found), found_format, args);
 	va_end(args);
 	return lth_diag_fail(importer->diag, code, place, expected, NULL, "%s", found);
+}
+
+enum lth_code lth_importer_too_many(struct lth_importer *importer, const char *place)
+{
+	char expected[48];
+	snprintf(expected, sizeof(expected), "at most %d nodes", LTH_IMPORT_MAX_NODES);
+	return lth_importer_fail(importer, LTH_LIMIT_EXCEEDED, place, expected, "a model with more nodes");
 }
 
 enum lth_code lth_importer_memory(struct lth_importer *importer)
@@ -359,9 +364,8 @@ static void describe_ports(const struct lth_op *op, char *out, size_t size)
 
 enum lth_code lth_importer_emit(struct lth_importer *importer, struct lth_draft *draft)
 {
-	if (++importer->num_nodes > MAX_NODES)
-		return lth_importer_fail(importer, LTH_LIMIT_EXCEEDED, draft->name, "at most 1000000 nodes",
-					 "a model with more nodes");
+	if (++importer->num_nodes > LTH_IMPORT_MAX_NODES)
+		return lth_importer_too_many(importer, draft->name);
 	if (!draft->name || !*draft->name) {
 		draft->name = draft->num_outputs && draft->outputs[0] != LTH_NONE
 				      ? importer->graph->values[draft->outputs[0]].name

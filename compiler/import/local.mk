@@ -8,6 +8,7 @@ noinst_LIBRARIES += %D%/libimport.a
 	%D%/json_locate.c \
 	%D%/json_node.c \
 	%D%/onnx.c %D%/onnx_internal.h \
+	%D%/onnx_functions.c \
 	%D%/onnx_graph.c \
 	%D%/onnx_order.c \
 	%D%/onnx_tensor.c \

@@ -82,7 +82,7 @@ enum lth_code lth_import_onnx(const void *model, size_t size, const struct lth_c
 	enum lth_code code;
 	if ((code = lth_onnx_check_wire(model, size, diag)) ||
 	    (code = lth_importer_begin(&onnx.base, arena, options, diag)) ||
-	    (code = unpack(model, size, arena, &onnx.model, &onnx.base)))
+	    (code = unpack(model, size, arena, &onnx.model, &onnx.base)) || (code = lth_onnx_functions(&onnx)))
 		return code;
 	onnx.opsets = onnx.model->opset_import;
 	onnx.num_opsets = onnx.model->n_opset_import;

@@ -9,8 +9,6 @@
 
 #define ABSENT (LTH_NONE - 1) /* a function's input that the caller left out */
 
-enum { MAX_CALL_DEPTH = 32 };
-
 enum attribute_type { /* AttributeProto.AttributeType */
 		      TYPE_UNDEFINED,
 		      TYPE_FLOAT,
@@ -298,19 +296,6 @@ static enum lth_code constant_node(struct lth_onnx *onnx, const Lth__Onnx__Node 
 	return define(onnx, scope, draft->name, node->output[0], value);
 }
 
-static const Lth__Onnx__Function *find_function(const struct lth_onnx *onnx, const Lth__Onnx__Node *node,
-						const char *domain)
-{
-	for (size_t i = 0; i < onnx->model->n_functions; i++) {
-		const Lth__Onnx__Function *function = onnx->model->functions[i];
-		if (strcmp(text_or_empty(function->name), text_or_empty(node->op_type)) == 0 &&
-		    strcmp(text_or_empty(function->domain), domain) == 0 &&
-		    strcmp(text_or_empty(function->overload), text_or_empty(node->overload)) == 0)
-			return function;
-	}
-	return NULL;
-}
-
 static enum lth_code run_nodes(struct lth_onnx *onnx, Lth__Onnx__Node *const *nodes, size_t count,
 			       struct lth_onnx_scope *scope);
 
@@ -351,7 +336,7 @@ static enum lth_code inline_function(struct lth_onnx *onnx, const Lth__Onnx__Fun
 	const struct lth_onnx outer = *onnx;
 	struct lth_onnx_scope inner = {.region = scope->region};
 	enum lth_code code;
-	if (onnx->call_depth == MAX_CALL_DEPTH)
+	if (onnx->call_depth == LTH_ONNX_MAX_CALL_DEPTH)
 		return lth_importer_fail(&onnx->base, LTH_INVALID_MODEL, draft->name,
 					 "functions that call at most 32 deep",
 					 "deeper calls, or a function that calls itself: '%s'", draft->op);
@@ -409,8 +394,7 @@ static enum lth_code make_outputs(struct lth_onnx *onnx, const Lth__Onnx__Node *
 
 static enum lth_code run_node(struct lth_onnx *onnx, const Lth__Onnx__Node *node, struct lth_onnx_scope *scope)
 {
-	const char *domain = text_or_empty(node->domain);
-	domain = strcmp(domain, "ai.onnx") == 0 ? "" : domain;
+	const char *domain = lth_onnx_domain(node->domain);
 	struct lth_draft draft = {.domain = domain,
 				  .op = text_or_empty(node->op_type),
 				  .region = scope->region,
@@ -428,8 +412,9 @@ static enum lth_code run_node(struct lth_onnx *onnx, const Lth__Onnx__Node *node
 		code = add_attribute(onnx, node->attribute[i], draft.name, scope, &draft);
 	if (code)
 		return code;
-	const Lth__Onnx__Function *function = find_function(onnx, node, domain);
-	if (function && !lth_op_find(domain, draft.op))
+	uint32_t index;
+	const Lth__Onnx__Function *function = lth_onnx_function(onnx, node, &index);
+	if (function && !lth_op_find(domain, draft.op)) /* Lathe's own operator wins */
 		return inline_function(onnx, function, node, &draft, scope);
 	if ((code = lth_importer_count(&onnx->base, &draft)) ||
 	    (code = function ? LTH_OK : lth_importer_check_version(&onnx->base, &draft)))

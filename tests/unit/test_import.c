@@ -290,6 +290,24 @@ START_TEST(functions_are_inlined)
 }
 END_TEST
 
+/* Each function of a chain calls the one before twice: 2^30 nodes, which nobody starts to write. */
+START_TEST(functions_are_counted_before_they_are_inlined)
+{
+	struct lth_buf model = calling_model(function_of("f0", "Softmax", ""), "f30");
+	for (int i = 1; i <= 30; i++) {
+		char name[8], before[8];
+		snprintf(name, sizeof(name), "f%d", i);
+		snprintf(before, sizeof(before), "f%d", i - 1);
+		struct lth_buf function = function_of(name, before, "my"), second = ow_node(before, "m", "b", "c");
+		ow_text(&second, 7, "my");
+		ow_sub(&function, 7, second);
+		ow_sub(&model, OW_MODEL_FUNCTION, function);
+	}
+	expect_fault(import(model), LTH_LIMIT_EXCEEDED, "1000000 nodes");
+	ck_assert(lth_arena_bytes(arena) < 16u << 20);
+}
+END_TEST
+
 START_TEST(options_give_symbols_their_range)
 {
 	struct lth_import_dim dims[1] = {{"batch", 8, 64, 16, 8}};
@@ -502,6 +520,7 @@ int main(void)
 	tcase_add_test(cases, results_are_of_the_declared_type);
 	tcase_add_test(cases, nodes_are_ordered_and_cycles_refused);
 	tcase_add_test(cases, functions_are_inlined);
+	tcase_add_test(cases, functions_are_counted_before_they_are_inlined);
 	tcase_add_test(cases, options_give_symbols_their_range);
 	tcase_add_test(cases, missing_operators_come_in_one_message);
 	tcase_add_test(cases, wrong_structure_is_refused_with_a_place);
