@@ -379,8 +379,8 @@ void lth_client_pause(int attempt)
 	wait_seconds(pause_of(attempt));
 }
 
-/* Seconds to wait for a busy daemon; negative when it is not busy, or has been asked often enough. One that `was_there` a
- * moment ago and now refuses connections is being restarted. */
+/* Seconds to wait for a busy daemon; negative when it is not busy, or has been asked often enough. One that `was_there`
+ * a moment ago and now refuses connections is being restarted. */
 static double busy_seconds(const struct exchange *x, CURLcode result, int attempt, bool was_there)
 {
 	curl_off_t asked = 0;

@@ -185,8 +185,8 @@ static void on_patience_over(uv_timer_t *timer)
 	want_handle(request);
 }
 
-/* Of a request whose job has more time than it has itself, since another client has: the job goes on for that one. Where
- * both times are the same, the end of the job is the answer. */
+/* Of a request whose job has more time than it has itself, since another client has: the job goes on for that one.
+ * Where both times are the same, the end of the job is the answer. */
 static void on_own_deadline(uv_timer_t *timer)
 {
 	static const uint64_t SAME_NS = 100000000;

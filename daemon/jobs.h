@@ -108,7 +108,7 @@ void lth_jobs_wait(struct lth_jobs *jobs, struct lth_job *job, struct lth_waiter
 void lth_jobs_leave(struct lth_jobs *jobs, struct lth_waiter *waiter);
 void lth_jobs_cancel(struct lth_jobs *jobs, struct lth_job *job, const char *why);
 /* --- handles.c */
-/* From now on the job lives without waiters and survives a restart; the waiters' on_saved is called when that is true. */
+/* From now on the job lives without waiters and survives a restart; the waiters' on_saved is called once it does. */
 void lth_jobs_give_handle(struct lth_jobs *jobs, struct lth_job *job, const char *client);
 /* It could not be written down: that handle does not count. */
 void lth_jobs_take_handle_back(struct lth_job *job, const char *client);

@@ -3,8 +3,8 @@
  * IDLE, BUSY with one task, LEAVING once it has been told to go or been killed. It owns three libuv handles (process,
  * socket, timer) and is freed when the last of them has closed. Thread rule: loop thread.
  *
- * A task's folder has one owner at a time. lth_pool_start makes work/WORKER/JOB, within the only folder that the worker may
- * write in. From there it goes one of two ways: lth_worker_drop_task removes it (the task failed, its worker died, it
+ * A task's folder has one owner at a time. lth_pool_start makes work/WORKER/JOB, within the only folder that the worker
+ * may write in. From there it goes one of two ways: lth_worker_drop_task removes it (the task failed, its worker died, it
  * was abandoned by a cancel or a deadline, the daemon ends), or, when the worker has said that the task is done,
  * lth_worker_report moves it to work/JOB, out of reach of the worker, of its next task and of its end, and the
  * receiver of the outcome removes it once the result is published. A job tried again gets a new folder in another

@@ -124,7 +124,8 @@ void lth_route_job(struct lth_request *request)
 		lth_deliver_when_done(request, job, seconds);
 }
 
-/* For the client that asks; whoever is none of the job's (an admin, or where nobody is asked who they are) ends it for all. */
+/* For the client that asks; whoever is none of the job's (an admin, or where nobody is asked who they are) ends it for
+ * all. */
 void lth_route_job_cancel(struct lth_request *request)
 {
 	char client[64];

@@ -35,8 +35,8 @@ static enum lth_code check_pair(const struct lth_tls *tls, const char *path, str
 	}
 	if (error >= 0)
 		return LTH_OK;
-	return lth_diag_fail(diag, LTH_INVALID_OPTION, path, "a certificate chain (PEM), and the key of its first", NULL,
-			     "%s", gnutls_strerror(error));
+	return lth_diag_fail(diag, LTH_INVALID_OPTION, path, "a certificate chain (PEM), and the key of its first",
+			     NULL, "%s", gnutls_strerror(error));
 }
 
 enum lth_code lth_tls_load(const struct lth_config *config, struct lth_tls *out_tls, struct lth_diag *diag)

@@ -29,8 +29,9 @@ static char *move_task_dir(struct lth_pool_worker *worker, struct lth_diag *diag
 	char *apart = lth_store_path(worker->pool->store, "work", worker->task->job_id);
 	if (apart && rename(worker->task_dir, apart) == 0)
 		return apart;
-	lth_diag_fail(diag, !apart ? LTH_OUT_OF_MEMORY : errno == ENOSPC || errno == EDQUOT ? LTH_DISK_FULL : LTH_IO_ERROR,
-		      "work folder", NULL, NULL, "cannot move a result: %s", strerror(errno));
+	enum lth_code code = errno == ENOSPC || errno == EDQUOT ? LTH_DISK_FULL : LTH_IO_ERROR;
+	lth_diag_fail(diag, apart ? code : LTH_OUT_OF_MEMORY, "work folder", NULL, NULL, "cannot move a result: %s",
+		      strerror(errno));
 	free(apart);
 	return NULL;
 }

@@ -144,7 +144,8 @@ static void zsh_command(struct lth_buf *out, const struct lth_cli_command *comma
 	struct lth_buf own = {0}, common = {0};
 	lth_cli_each_option(command, true, zsh_option, &own);
 	lth_cli_each_option(command, false, zsh_option, &common);
-	lth_buf_printf(out, "\t%s) options=(%s\n%s\t\t", command->word, common.size ? "$common" : "", lth_buf_text(&own));
+	lth_buf_printf(out, "\t%s) options=(%s\n%s\t\t", command->word, common.size ? "$common" : "",
+		       lth_buf_text(&own));
 	if (command->most != 0) {
 		lth_buf_puts(out, command->most == 1 ? "'1" : "'*");
 		zsh_argument(out, command->arguments);

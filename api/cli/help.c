@@ -21,7 +21,8 @@ void lth_cli_each_option(const struct lth_cli_command *command, bool own,
 	if (command && command->function == lth_cli_run) {
 		for (size_t i = 0; own && i < NUM_RUN_OPTIONS; i++) {
 			const struct run_option *o = &run_options[i];
-			print(out, &(struct lth_cli_shown){o->letter, o->word, o->argument, o->help, strstr(o->help, "may repeat")});
+			print(out, &(struct lth_cli_shown){o->letter, o->word, o->argument, o->help,
+							   strstr(o->help, "may repeat")});
 		}
 		return;
 	}

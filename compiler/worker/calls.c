@@ -1,6 +1,6 @@
-/* System calls that a worker is denied: by name, or by an argument that aims at somebody else. A list of what is denied,
- * not of what is allowed: the linker and the C library change their calls with every release, while what a compiler has no
- * business with stays the same. Children inherit it: the linker, measured runs. See seccomp(2). */
+/* System calls that a worker is denied: by name, or by an argument that aims at somebody else. A list of what is
+ * denied, not of what is allowed: the linker and the C library change their calls with every release, while what a
+ * compiler has no business with stays the same. Children inherit it: the linker, measured runs. See seccomp(2). */
 #include "compiler/worker/worker.h"
 
 #include <errno.h>
@@ -64,7 +64,7 @@ static const struct by_argument by_argument[] = {
 /* Denied where an argument names the daemon: threads raise signals in themselves by process id, and children of the
  * worker, who inherit this, have ids that nobody knows yet. */
 static const struct by_argument at_daemon[] = {
-	{SCMP_SYS(tgkill), 0, ALL_BITS, 0},	{SCMP_SYS(prlimit64), 0, ALL_BITS, 0},
+	{SCMP_SYS(tgkill), 0, ALL_BITS, 0},            {SCMP_SYS(prlimit64), 0, ALL_BITS, 0},
 	{SCMP_SYS(setpriority), 1, ALL_BITS, 0},       {SCMP_SYS(ioprio_set), 1, ALL_BITS, 0},
 	{SCMP_SYS(sched_setaffinity), 0, ALL_BITS, 0}, {SCMP_SYS(sched_setattr), 0, ALL_BITS, 0},
 	{SCMP_SYS(sched_setparam), 0, ALL_BITS, 0},    {SCMP_SYS(sched_setscheduler), 0, ALL_BITS, 0},

@@ -105,7 +105,7 @@ static void drop_capabilities(json_t *layers)
 		json_array_append_new(layers, json_string("no_capabilities"));
 }
 
-/* --- Landlock: no wrappers in libc, and headers older than kernels: what came after the first version is spelled out */
+/* --- Landlock: no wrappers in libc, and headers older than kernels: what came after version 1 is spelled out */
 #define ACCESS_TRUNCATE (UINT64_C(1) << 14)
 #define ACCESS_IOCTL_DEV (UINT64_C(1) << 15)
 #define NET_TCP UINT64_C(3)

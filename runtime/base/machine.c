@@ -1,5 +1,5 @@
-/* CPUs and memory of this process. See machine.h, sched_getaffinity(2), and the kernel's cgroup-v2 document for memory.max
- * and cpu.max; the limits of all groups above hold too. */
+/* CPUs and memory of this process. See machine.h, sched_getaffinity(2), and the kernel's cgroup-v2 document for
+ * memory.max and cpu.max; the limits of all groups above hold too. */
 #include "runtime/base/machine.h"
 
 #include <fcntl.h>

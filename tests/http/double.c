@@ -181,7 +181,8 @@ static bool limit_parent(const struct attempt *attempt)
 {
 	struct rlimit limit;
 	(void)attempt;
-	return prlimit(getppid(), RLIMIT_CORE, NULL, &limit) == 0 || setpriority(PRIO_PROCESS, (id_t)getppid(), 19) == 0;
+	return prlimit(getppid(), RLIMIT_CORE, NULL, &limit) == 0 ||
+	       setpriority(PRIO_PROCESS, (id_t)getppid(), 19) == 0;
 }
 
 static bool enter_namespace(const struct attempt *attempt)

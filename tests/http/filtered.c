@@ -1,5 +1,5 @@
-/* Runs a program under a filter of system calls such as a service manager sets: those whose names stand in the file LIST are
- * allowed, all others fail. filtered LIST PROGRAM ARGUMENT... Names that this machine does not have are left out. */
+/* Runs a program under a filter of system calls such as a service manager sets: those whose names stand in the file LIST
+ * are allowed, all others fail. filtered LIST PROGRAM ARGUMENT... Names that this machine does not have are left out. */
 #include <errno.h>
 #include <seccomp.h>
 #include <stdio.h>
