@@ -306,14 +306,24 @@ END_TEST
 START_TEST(random_transposed)
 {
 	static const int64_t in[] = {1, 3, 4, 5, 8, 16, 17}, out[] = {1, 2, 3, 8, 12, 16, 20, 24, 48, 65};
-	for (int i = 0; i < 30; i++) {
+	int taken = 0;
+	for (int i = 0; i < 45; i++) {
 		struct shape s = {.transposed = true};
 		random_window(&s);
 		s.groups = rig_uniform(0, 3) ? 1 : rig_uniform(2, 3);
 		s.in_channels = pick(in, 7) * s.groups;
 		s.out_channels = pick(out, 10) * s.groups;
+		bool few = i % 3 == 1; /* outputs: by dots */
+		if (few) {
+			s.groups = 1;
+			s.in_channels = rig_uniform(4, 40);
+			s.out_channels = rig_uniform(1, 3);
+			s.constant_weights = true;
+			s.channels_first = false;
+		}
 		for (uint32_t axis = 0; axis < s.spatial; axis++) {
 			int64_t extra = rig_uniform(0, s.stride[axis] - 1), reach;
+			s.dilation[axis] = few ? 1 : s.dilation[axis];
 			if (i % 3 == 0)
 				s.kernel[axis] = s.stride[axis];
 			reach = (s.kernel[axis] - 1) * s.dilation[axis] + 1;
@@ -321,9 +331,11 @@ START_TEST(random_transposed)
 			s.pad_end[axis] = 0;
 			s.out[axis] = (s.in[axis] - 1) * s.stride[axis] + reach - s.pad[axis] + extra;
 		}
-		run_conv(&s, (enum rig_machine)rig_uniform(0, RIG_NUM_MACHINES - 1),
-			 rig_uniform(0, 4) ? LTH_DTYPE_F32 : LTH_DTYPE_F64, rig_uniform(0, 1));
+		taken += !strcmp(run_conv(&s, (enum rig_machine)rig_uniform(0, RIG_NUM_MACHINES - 1),
+					  rig_uniform(0, 4) ? LTH_DTYPE_F32 : LTH_DTYPE_F64, rig_uniform(0, 1)),
+				 "dots");
 	}
+	ck_assert_int_ge(taken, 5);
 }
 END_TEST
 

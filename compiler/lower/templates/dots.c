@@ -2,7 +2,10 @@
  * would leave most lanes of each panel empty, so vectors run along the input channels instead. A tile is some pixels of
  * a row times all output channels, as many sums as a vector has lanes; at the end they are added up across lanes
  * together, in a tree that halves vectors pairwise. Tiles that lie inside the image look at no tap; others read zeros
- * outside. */
+ * outside.
+ *
+ * The transpose is the same by phases (conv.c): output pixel q * stride + phase is a sum over every stride-th tap, from
+ * the one that falls on an input pixel on, while the input pixel goes back from q + (phase + pad) / stride. */
 #include "compiler/lower/templates/internal.h"
 
 #include <string.h>
@@ -16,8 +19,14 @@ struct dots {
 	bool one_dimension;
 	unsigned lanes, outputs, pixels; /* of a tile */
 	int64_t channels;
+	int64_t stride[2];
 	lth_lv in[2], out[2], kernel[2], pad[2], dilation[2], step[2]; /* y, x; step: elements of the input */
+	lth_lv columns; /* output pixels of a row; of the transpose, of a phase */
 	lth_lv zeros, first_tap;
+	/* of the transpose's phase at hand: where sums begin beside their pixel, its first tap, how many it has */
+	lth_lv phase[2], phase_start[2], phase_tap[2], phase_taps[2];
+	/* and what becomes of its phases: a row of each output */
+	lth_lv row_buffer, row_elements;
 };
 
 /* The axis of the problem that is y (0) or x (1); -1: there is none. */
@@ -26,20 +35,34 @@ static int problem_axis(const struct lth_conv *conv, int axis)
 	return axis - 2 + (int)conv->spatial;
 }
 
+/* The transpose by panels is so slow with few outputs that a half vector does. */
+static unsigned dots_lanes(const struct lth_machine *machine, const struct lth_problem *problem, int64_t channels)
+{
+	unsigned lanes = lth_machine_lanes(machine, problem->compute);
+	while (problem->conv.transposed && lanes > 4 && channels < lanes)
+		lanes /= 2;
+	return lanes;
+}
+
 bool lth_dots_plan(struct lth_dims *dims, const struct lth_machine *machine, const struct lth_problem *problem,
 		   struct lth_template_plan *out)
 {
 	const struct lth_conv *conv = &problem->conv;
-	int64_t outputs, lanes = lth_machine_lanes(machine, problem->compute);
+	int64_t outputs, lanes;
 	struct lth_pack pack = {.kind = LTH_PACK_PANELS, .dtype = conv->w.memory, .groups = 1, .gates = 1};
-	if (conv->transposed || conv->groups != 1 || conv->spatial > 2 || !conv->w.constant ||
+	if (conv->groups != 1 || conv->spatial > 2 || !conv->w.constant ||
 	    !lth_t_loads_as(conv->x.memory, problem->compute) || !lth_t_loads_as(conv->w.memory, problem->compute) ||
 	    !lth_t_is(dims, conv->x_channel_stride, 1) || !lth_dim_is_const(dims, conv->out_channels, &outputs) ||
-	    outputs < 1 || outputs > MOST_OUTPUTS || outputs > lanes ||
 	    !lth_dim_is_const(dims, conv->in_channels, &pack.columns) ||
-	    pack.columns < lanes || !lth_dim_is_const(dims, conv->w_in_stride, &pack.column_stride) ||
+	    !lth_dim_is_const(dims, conv->w_in_stride, &pack.column_stride) ||
 	    !lth_dim_is_const(dims, conv->w_out_stride, &pack.k[0].stride))
 		return false;
+	lanes = dots_lanes(machine, problem, pack.columns);
+	if (outputs < 1 || outputs > MOST_OUTPUTS || outputs > lanes || pack.columns < lanes)
+		return false;
+	for (uint32_t axis = 0; axis < conv->spatial; axis++)
+		if (conv->transposed && conv->dilation[axis] != 1)
+			return false;
 	/* one panel: for each output and tap all input channels */
 	pack.k[0].extent = outputs;
 	pack.num_k = 1 + conv->spatial;
@@ -118,6 +141,18 @@ static void add_channels(struct dots *d, const lth_lv *pixels, lth_lv tap, lth_l
 	}
 }
 
+/* How many taps a sum has along an axis, and which the k-th is. */
+static lth_lv taps_of(const struct dots *d, int axis)
+{
+	return d->problem->transposed ? d->phase_taps[axis] : d->kernel[axis];
+}
+
+static lth_lv tap_at(const struct dots *d, int axis, lth_lv k)
+{
+	struct lth_loop_fn *fn = d->emit->fn;
+	return d->problem->transposed ? t_add(fn, d->phase_tap[axis], t_mul_const(fn, k, d->stride[axis])) : k;
+}
+
 /* All taps of a tile whose windows begin at row y and columns x[p]. */
 static void add_taps(struct dots *d, lth_lv image, lth_lv y, const lth_lv *x, bool checked, lth_lv *sums)
 {
@@ -132,8 +167,8 @@ static void add_taps(struct dots *d, lth_lv image, lth_lv y, const lth_lv *x, bo
 		lth_lv row = lth_loop_offset(fn, image, t_mul(fn, y, d->step[0]), memory);
 		corner[p] = lth_loop_offset(fn, row, t_mul(fn, x[p], d->step[1]), memory);
 	}
-	lth_lv ky = lth_loop_for(fn, lth_loop_i64(fn, 0), d->kernel[0], 1, sums, count, rows);
-	lth_lv kx = lth_loop_for(fn, lth_loop_i64(fn, 0), d->kernel[1], 1, rows, count, columns);
+	lth_lv ky = lth_loop_for(fn, lth_loop_i64(fn, 0), taps_of(d, 0), 1, sums, count, rows);
+	lth_lv kx = lth_loop_for(fn, lth_loop_i64(fn, 0), taps_of(d, 1), 1, rows, count, columns);
 	lth_lv down = t_mul(fn, ky, d->dilation[0]), along = t_mul(fn, kx, d->dilation[1]);
 	lth_lv distance = t_mul(fn, down, d->step[0]);
 	distance = t_add(fn, distance, t_mul(fn, along, d->step[1]));
@@ -145,7 +180,7 @@ static void add_taps(struct dots *d, lth_lv image, lth_lv y, const lth_lv *x, bo
 		lth_lv inside = t_and(fn, inside_y, lth_t_inside(fn, t_add(fn, x[p], along), d->in[1]));
 		pixels[p] = t_select(fn, inside, pixels[p], d->zeros);
 	}
-	lth_lv tap = t_mul(fn, t_add(fn, t_mul(fn, ky, d->kernel[1]), kx), width);
+	lth_lv tap = t_mul(fn, t_add(fn, t_mul(fn, tap_at(d, 0, ky), d->kernel[1]), tap_at(d, 1, kx)), width);
 	add_channels(d, pixels, lth_loop_offset(fn, d->first_tap, tap, d->problem->w.memory), output_step, columns);
 	lth_loop_end_for(fn, columns, count, rows);
 	lth_loop_end_for(fn, rows, count, sums);
@@ -155,9 +190,10 @@ static void add_taps(struct dots *d, lth_lv image, lth_lv y, const lth_lv *x, bo
 static lth_lv inside(struct dots *d, int axis, lth_lv first, lth_lv last)
 {
 	struct lth_loop_fn *fn = d->emit->fn;
-	lth_lv reach = t_mul(fn, t_sub(fn, d->kernel[axis], lth_loop_i64(fn, 1)), d->dilation[axis]);
-	lth_lv begins = t_le(fn, lth_loop_i64(fn, 0), first);
-	return t_and(fn, begins, t_lt(fn, t_add(fn, last, reach), d->in[axis]));
+	lth_lv reach = t_mul(fn, t_sub(fn, taps_of(d, axis), lth_loop_i64(fn, 1)), d->dilation[axis]);
+	lth_lv low = d->problem->transposed ? t_add(fn, first, reach) : first; /* its dilation is -1 */
+	lth_lv high = d->problem->transposed ? last : t_add(fn, last, reach);
+	return t_and(fn, t_le(fn, lth_loop_i64(fn, 0), low), t_lt(fn, high, d->in[axis]));
 }
 
 /* ---- tiles ---- */
@@ -183,19 +219,66 @@ static void hand_over(struct dots *d, lth_lv n, lth_lv y, lth_lv x, lth_lv resul
 	}
 }
 
+/* Of the transpose: pixels of a phase, every stride-th of the row, into the row's buffer. */
+static void keep_phase(struct dots *d, lth_lv x, lth_lv result)
+{
+	struct lth_loop_fn *fn = d->emit->fn;
+	for (unsigned i = 0; i < d->pixels * d->outputs; i++) {
+		lth_lv column = t_mul_const(fn, t_add_const(fn, x, i % d->pixels), d->stride[1]);
+		lth_lv at = t_add(fn, t_mul_const(fn, d->row_elements, i / d->pixels), t_add(fn, column, d->phase[1]));
+		lth_loop_store(fn, lth_loop_offset(fn, d->row_buffer, at, d->compute), lth_loop_extract(fn, result, i),
+			       d->compute, LTH_LV_NONE);
+	}
+}
+
+/* A row whose phases have all been kept. */
+static void hand_over_row(struct dots *d, lth_lv n, lth_lv y)
+{
+	struct lth_loop_fn *fn = d->emit->fn;
+	const struct lth_epilogue *epilogue = d->emit->epilogue;
+	lth_lv x = lth_loop_for(fn, lth_loop_i64(fn, 0), d->out[1], d->lanes, NULL, 0, NULL);
+	lth_lv mask = lth_loop_mask(fn, t_sub(fn, d->out[1], x), d->lanes);
+	for (unsigned o = 0; o < d->outputs; o++) {
+		lth_lv at = t_add(fn, t_mul_const(fn, d->row_elements, o), x), index[4] = {n, lth_loop_i64(fn, o), y, x};
+		lth_lv value = lth_loop_load(fn, lth_loop_offset(fn, d->row_buffer, at, d->compute), d->compute,
+					     d->lanes, LTH_LV_NONE);
+		if (d->one_dimension)
+			index[2] = x;
+		epilogue->apply(epilogue->context, 0, index, d->one_dimension ? 2 : 3, value, d->lanes, mask);
+	}
+	lth_loop_end_for(fn, NULL, 0, NULL);
+}
+
+/* Where the sum of the pixel `at` (of the transpose: of its phase) begins in the input. */
+static lth_lv window_start(const struct dots *d, int axis, lth_lv at)
+{
+	struct lth_loop_fn *fn = d->emit->fn;
+	if (d->problem->transposed)
+		return t_add(fn, at, d->phase_start[axis]);
+	return t_sub(fn, t_mul_const(fn, at, d->stride[axis]), d->pad[axis]);
+}
+
+static void begin_phase(struct dots *d, int axis, lth_lv phase)
+{
+	struct lth_loop_fn *fn = d->emit->fn;
+	lth_lv stride = lth_loop_i64(fn, d->stride[axis]), sum = t_add(fn, phase, d->pad[axis]);
+	d->phase[axis] = phase;
+	d->phase_start[axis] = t_div(fn, sum, stride);
+	d->phase_tap[axis] = t_rem(fn, sum, stride);
+	lth_lv left = t_sub(fn, d->kernel[axis], d->phase_tap[axis]);
+	d->phase_taps[axis] = t_div(fn, t_add_const(fn, left, d->stride[axis] - 1), stride);
+}
+
 static void emit_tile(struct dots *d, lth_lv n, lth_lv image, lth_lv y, lth_lv x)
 {
 	struct lth_loop_fn *fn = d->emit->fn;
-	const struct lth_conv *conv = d->problem;
-	int last = problem_axis(conv, 1), first = problem_axis(conv, 0);
+	bool transposed = d->problem->transposed;
 	unsigned count = d->pixels * d->outputs;
 	lth_lv sums[MOST_SUMS], outside[MOST_SUMS], merged[MOST_SUMS], columns[MOST_SUMS];
-	lth_lv zero = lth_t_zero(fn, d->compute, d->lanes), end = t_sub(fn, d->out[1], lth_loop_i64(fn, 1));
-	lth_lv row = first < 0 ? y : t_sub(fn, t_mul_const(fn, y, conv->stride[first]), d->pad[0]);
-	for (unsigned p = 0; p < d->pixels; p++) { /* pixels that do not exist repeat the last */
-		lth_lv column = t_min(fn, t_add_const(fn, x, p), end);
-		columns[p] = t_sub(fn, t_mul_const(fn, column, conv->stride[last]), d->pad[1]);
-	}
+	lth_lv zero = lth_t_zero(fn, d->compute, d->lanes), end = t_sub(fn, d->columns, lth_loop_i64(fn, 1));
+	lth_lv row = window_start(d, 0, transposed ? t_div(fn, y, lth_loop_i64(fn, d->stride[0])) : y);
+	for (unsigned p = 0; p < d->pixels; p++) /* pixels that do not exist repeat the last */
+		columns[p] = window_start(d, 1, t_min(fn, t_add_const(fn, x, p), end));
 	for (unsigned i = 0; i < d->lanes; i++)
 		sums[i] = outside[i] = zero;
 	lth_lv row_inside = inside(d, 0, row, row);
@@ -205,13 +288,32 @@ static void emit_tile(struct dots *d, lth_lv n, lth_lv image, lth_lv y, lth_lv x
 	add_taps(d, image, row, columns, true, outside);
 	lth_loop_end_if(fn, outside, count, merged);
 	memcpy(sums, merged, count * sizeof(*sums));
-	hand_over(d, n, y, x, fold_sums(d, sums));
+	if (transposed)
+		keep_phase(d, x, fold_sums(d, sums));
+	else
+		hand_over(d, n, y, x, fold_sums(d, sums));
 }
 
 static lth_lv dim_or(struct dots *d, const lth_dim *list, int axis, int64_t otherwise)
 {
 	int at = problem_axis(d->problem, axis);
 	return at < 0 ? lth_loop_i64(d->emit->fn, otherwise) : lth_t_stride(d->emit, list[at]);
+}
+
+/* Of the transpose: scratch for a row of all outputs, behind the zeros; tiles may hang over its end, as may vectors. */
+static void lay_out_row(struct dots *d)
+{
+	struct lth_emit *emit = d->emit;
+	struct lth_dims *dims = emit->dims;
+	lth_dim stride = lth_dim_const(dims, d->stride[1]), line = lth_dim_const(dims, 64);
+	lth_dim columns = lth_dim_ceildiv(dims, d->problem->out[d->problem->spatial - 1], stride);
+	lth_dim row = lth_dim_mul(dims, lth_dim_add(dims, columns, lth_dim_const(dims, d->lanes)), stride);
+	lth_dim zeros = lth_dim_mul(dims, lth_dim_ceildiv(dims, emit->scratch_bytes, line), line);
+	int64_t bytes = lth_dtype_bits(d->compute) / 8 * d->outputs;
+	d->columns = lth_t_param(emit, columns);
+	d->row_elements = lth_t_param(emit, row);
+	d->row_buffer = lth_loop_offset(emit->fn, d->zeros, lth_t_param(emit, zeros), LTH_DTYPE_U8);
+	emit->scratch_bytes = lth_dim_add(dims, zeros, lth_dim_mul(dims, row, lth_dim_const(dims, bytes)));
 }
 
 static void read_params(struct dots *d)
@@ -226,8 +328,10 @@ static void read_params(struct dots *d)
 		d->kernel[axis] = dim_or(d, conv->kernel, axis, 1);
 		d->pad[axis] = dim_or(d, conv->pad, axis, 0);
 		d->step[axis] = dim_or(d, conv->x_stride, axis, 0);
-		d->dilation[axis] = lth_loop_i64(fn, at < 0 ? 1 : conv->dilation[at]);
+		d->dilation[axis] = lth_loop_i64(fn, conv->transposed ? -1 : at < 0 ? 1 : conv->dilation[at]);
+		d->stride[axis] = at < 0 ? 1 : conv->stride[at];
 	}
+	d->columns = d->out[1];
 	d->first_tap = conv->w.pointer;
 	d->zeros = lth_loop_scratch(fn);
 	lth_lv i = lth_loop_for(fn, lth_loop_i64(fn, 0), lth_loop_i64(fn, d->channels), 1, NULL, 0, NULL);
@@ -235,6 +339,8 @@ static void read_params(struct dots *d)
 	lth_loop_store(fn, at, lth_t_zero(fn, d->compute, 1), conv->x.memory, LTH_LV_NONE);
 	lth_loop_end_for(fn, NULL, 0, NULL);
 	emit->scratch_bytes = lth_dim_const(emit->dims, d->channels * (lth_dtype_bits(conv->x.memory) / 8));
+	if (conv->transposed)
+		lay_out_row(d);
 }
 
 /* A unit is a row of output pixels. */
@@ -247,7 +353,7 @@ void lth_dots_emit(struct lth_emit *emit, const struct lth_problem *problem, con
 			 .problem = conv,
 			 .compute = problem->compute,
 			 .one_dimension = conv->spatial == 1,
-			 .lanes = lth_machine_lanes(emit->machine, problem->compute),
+			 .lanes = dots_lanes(emit->machine, problem, plan->packs[0].columns),
 			 .outputs = (unsigned)plan->packs[0].k[0].extent,
 			 .channels = plan->packs[0].columns};
 	for (d.pixels = d.lanes; d.pixels * d.outputs > d.lanes && d.pixels > 1;)
@@ -258,12 +364,21 @@ void lth_dots_emit(struct lth_emit *emit, const struct lth_problem *problem, con
 	lth_lv unit = lth_loop_for(fn, lth_loop_begin(fn), lth_loop_end(fn), 1, NULL, 0, NULL);
 	lth_lv n = t_div(fn, unit, row_count), y = t_rem(fn, unit, row_count);
 	lth_lv image = lth_loop_offset(fn, conv->x.pointer, t_mul(fn, n, batch_step), conv->x.memory);
-	lth_lv x = lth_loop_for(fn, lth_loop_i64(fn, 0), d.out[1], d.pixels, NULL, 0, NULL);
+	if (conv->transposed) {
+		begin_phase(&d, 0, t_rem(fn, y, lth_loop_i64(fn, d.stride[0])));
+		lth_lv phases = lth_loop_i64(fn, d.stride[1]);
+		begin_phase(&d, 1, lth_loop_for(fn, lth_loop_i64(fn, 0), phases, 1, NULL, 0, NULL));
+	}
+	lth_lv x = lth_loop_for(fn, lth_loop_i64(fn, 0), d.columns, d.pixels, NULL, 0, NULL);
 	emit_tile(&d, n, image, y, x);
 	lth_loop_end_for(fn, NULL, 0, NULL);
+	if (conv->transposed) {
+		lth_loop_end_for(fn, NULL, 0, NULL);
+		hand_over_row(&d, n, y);
+	}
 	lth_loop_end_for(fn, NULL, 0, NULL);
 	emit->units = lth_dim_mul(dims, conv->batch, rows);
-	int64_t products = 2 * d.channels;
+	int64_t products = 2 * d.channels; /* of the transpose at the most */
 	for (uint32_t k = 0; k < plan->packs[0].num_k; k++)
 		products *= plan->packs[0].k[k].extent;
 	emit->min_units = lth_t_min_units(
