@@ -47,7 +47,7 @@ noinst_LIBRARIES += %D%/libops.a
 	%D%/media.c \
 	%D%/microsoft.c \
 	%D%/microsoft.h %D%/microsoft_attention.c \
-	%D%/microsoft_blocks.c \
+	%D%/microsoft_blocks.c %D%/microsoft_cache.c \
 	%D%/microsoft_decoder.c \
 	%D%/microsoft_forms.c \
 	%D%/microsoft_text.c \

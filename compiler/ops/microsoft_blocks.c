@@ -14,8 +14,7 @@ static enum lth_code check_bits(struct lth_infer *infer)
 	return LTH_OK;
 }
 
-/* u8[..., n] as the 8 / bits times as many numbers that it holds, u8[..., n * 8 / bits]. */
-static lth_value_id unpack(struct lth_infer *infer, lth_value_id packed, int64_t bits)
+lth_value_id lth_ms_unpacked(struct lth_infer *infer, lth_value_id packed, int64_t bits)
 {
 	const struct lth_attr right = {
 		.name = "direction", .kind = LTH_ATTR_STRING, .count = 1, .s = {.data = "RIGHT", .size = 5}};
@@ -53,7 +52,7 @@ static lth_value_id zero_points(struct lth_infer *infer, int64_t n, int64_t bloc
 		return LTH_NONE;
 	if (lth_infer_type(infer, ZERO_POINTS)->dtype != LTH_DTYPE_U8)
 		return lth_build_reshape(infer, given, (int64_t[]){n, blocks}, 2);
-	given = unpack(infer, lth_build_reshape(infer, given, (int64_t[]){n, -1}, 2), bits);
+	given = lth_ms_unpacked(infer, lth_build_reshape(infer, given, (int64_t[]){n, -1}, 2), bits);
 	return lth_build_slice(infer, given, 1, 0, blocks);
 }
 
@@ -69,7 +68,7 @@ static lth_value_id multiply_groups(struct lth_infer *infer, lth_value_id bytes,
 {
 	static const int64_t turned[] = {1, 0};
 	enum lth_dtype dtype = infer->out_dtypes[0];
-	lth_value_id w = lth_build_cast(infer, lth_build_slice(infer, unpack(infer, bytes, b->bits), 1, 0, b->k), dtype);
+	lth_value_id w = lth_build_cast(infer, lth_build_slice(infer, lth_ms_unpacked(infer, bytes, b->bits), 1, 0, b->k), dtype);
 	zero = zero == LTH_NONE ? lth_build_scalar(infer, dtype, (double)(1 << (b->bits - 1)))
 				: spread(infer, lth_build_cast(infer, zero, dtype), b->k);
 	w = lth_build2(infer, LTH_OP_ID_Sub, w, zero);
@@ -159,7 +158,7 @@ static enum lth_code expand_gather_blocks(struct lth_infer *infer)
 			continue;
 		in[i] = lth_build_gather(infer, in[i], where, gather_axis);
 		if (packed && i != SCALE)
-			in[i] = unpack(infer, in[i], bits);
+			in[i] = lth_ms_unpacked(infer, in[i], bits);
 		if (packed && i == ZERO) { /* the last byte may be half used */
 			lth_value_id blocks = lth_build_count(infer, lth_build_extent(infer, in[SCALE], -1));
 			in[i] = lth_build_gather(infer, in[i], blocks, -1);

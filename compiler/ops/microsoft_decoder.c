@@ -3,6 +3,7 @@
  * batch; the new keys and values stand behind them. */
 #include "compiler/ops/attention.h"
 #include "compiler/ops/family.h"
+#include "compiler/ops/microsoft.h"
 
 #include <math.h>
 #include <string.h>
@@ -117,16 +118,10 @@ struct decoder {
 
 static enum lth_code refuse_forms(struct lth_infer *infer)
 {
-	static const char *const quantized[] = {"k_quant_type", "v_quant_type"};
-	for (uint32_t i = 0; i < 2; i++)
-		if (!lth_op_string_is(infer->node, quantized[i], "NONE"))
-			return lth_infer_unsupported(infer, "give a cache of the query's type", "attribute %s '%s'",
-						     quantized[i], lth_node_string(infer->node, quantized[i], ""));
 	if (lth_op_int(infer->node, "sliding_window_cache"))
 		return lth_infer_unsupported(infer, NULL, "attribute sliding_window_cache");
-	for (uint32_t i = KEY_SCALE; i <= QUERY_LENGTHS; i++)
-		if (lth_infer_type(infer, i) && i != QUERY_NORM && i != KEY_NORM)
-			return lth_infer_unsupported(infer, NULL, "%s", lth_infer_input_text(infer, i));
+	if (lth_infer_type(infer, QUERY_LENGTHS))
+		return lth_infer_unsupported(infer, NULL, "%s", lth_infer_input_text(infer, QUERY_LENGTHS));
 	return LTH_OK;
 }
 
@@ -327,13 +322,22 @@ static enum lth_code expand_decoder(struct lth_infer *infer)
 	gather_heads(infer, &d);
 	measure(infer, &d);
 	prepare_heads(infer, &d);
+	struct lth_ms_cache key_cache, value_cache;
+	int64_t kv_heads = lth_op_int(infer->node, "kv_num_heads");
+	code = lth_ms_cache(infer, "k_quant_type", KEY_SCALE, PAST_KEY, kv_heads, &key_cache);
+	if (!code)
+		code = lth_ms_cache(infer, "v_quant_type", VALUE_SCALE, PAST_VALUE, kv_heads, &value_cache);
+	if (code)
+		return code;
 	lth_value_id places = cache_places(infer, &d);
-	lth_value_id keys = present(infer, lth_in(infer, PAST_KEY), d.k, places);
-	lth_value_id values = present(infer, lth_in(infer, PAST_VALUE), d.v, places);
-	lth_value_id scores = masked_scores(infer, &d, keys), weights;
+	lth_value_id keys = present(infer, lth_in(infer, PAST_KEY), lth_ms_cached(infer, &key_cache, d.k), places);
+	lth_value_id values = present(infer, lth_in(infer, PAST_VALUE), lth_ms_cached(infer, &value_cache, d.v), places);
+	enum lth_dtype dtype = lth_build_dtype(infer, d.q);
+	lth_value_id seen = lth_ms_uncached(infer, &value_cache, values, dtype), weights;
+	lth_value_id scores = masked_scores(infer, &d, lth_ms_uncached(infer, &key_cache, keys, dtype));
 	bool sinks = lth_in(infer, SINK) != LTH_NONE || lth_op_int(infer->node, "smooth_softmax") > 0;
 	weights = sinks ? sinking_softmax(infer, scores) : lth_build1(infer, LTH_OP_ID_Softmax, scores);
-	lth_value_id shared = lth_share_heads(infer, values, d.q);
+	lth_value_id shared = lth_share_heads(infer, seen, d.q);
 	lth_build_output(infer, 0, lth_merge_heads(infer, binary(infer, LTH_OP_ID_MatMul, weights, shared)));
 	lth_build_output(infer, 1, keys);
 	lth_build_output(infer, 2, values);
