@@ -3,7 +3,7 @@
 graphs=$here/../property/random-graph.awk
 
 # big_graph SEED FILE: takes seconds to compile.
-big_graph() { awk -v seed="$1" -v nodes=1200 -f "$graphs" >"$2"; }
+big_graph() { awk -v seed="$1" -v nodes=5000 -f "$graphs" >"$2"; }
 small='{"opset":17,"inputs":[{"name":"x","type":"f32","shape":["n",8]}],"nodes":[{"op":"Relu","inputs":["x"],"outputs":["y"]}],"outputs":["y"]}'
 
 # still_serves: after whatever happened, a compile works and nothing is left behind.
