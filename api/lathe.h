@@ -329,7 +329,9 @@ LATHE_API int lathe_open(lathe_query_fn query, struct lathe_executable **out_exe
 
 LATHE_API int lathe_load(const char *path, struct lathe_executable **out_executable, struct lathe_error *error)
 {
-	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	char here[260]; /* a name alone is a file here, not one to look for where the system has its libraries */
+	int length = strchr(path, '/') ? 0 : snprintf(here, sizeof(here), "./%s", path);
+	void *library = dlopen(length > 0 && length < (int)sizeof(here) ? here : path, RTLD_NOW | RTLD_LOCAL);
 	if (!library)
 		return lathe_fail(error, LATHE_ERROR_IO, "cannot load the executable", dlerror());
 	void *symbol = dlsym(library, "lathe_query");

@@ -68,5 +68,11 @@ int main(int argc, char **argv)
 	lathe_unload(&model);
 	expect(lathe_load("/nonexistent.so", &model, &error) == LATHE_ERROR_IO, "a path that is none", &error);
 	free(bytes);
+	char *name = strrchr(argv[1], '/');
+	if (name) {
+		*name++ = 0;
+		expect(chdir(argv[1]) == 0 && lathe_load(name, &model, &error) == 0, "a name alone", &error);
+		lathe_unload(&model);
+	}
 	return failures != 0;
 }
