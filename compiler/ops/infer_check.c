@@ -200,8 +200,8 @@ static enum lth_code check_types(struct lth_infer *infer)
 		}
 		if (outputs && index < LTH_MAX_RANK)
 			infer->out_dtypes[index] = output_dtype(&bindings, word, size);
-		if (!outputs && index < infer->node->op->min_inputs && !optional &&
-		    infer->node->inputs[index] == LTH_NONE)
+		bool required = !outputs && !optional && (repeat || index < infer->node->op->min_inputs);
+		if (required && infer->node->inputs[index] == LTH_NONE)
 			return lth_infer_reject(infer, NULL, "input %u is missing", index);
 		if (!outputs && index < count) {
 			enum lth_code code = check_input(infer, &bindings, index, word, size);

@@ -1,6 +1,8 @@
 /* Shape inference. Golden: the graphs of infer/ carry the types and guards that inference must find when they are
  * erased. Property: for random sizes, what was inferred with symbols, evaluated, is what is inferred with numbers.
- * Refusals: each names its node and the rule. Seeds: LATHE_SEED, else fixed. */
+ * Refusals: each names its node and the rule; and each node of the golden graphs with each rule of its row broken in
+ * turn. Seeds: LATHE_SEED, else fixed. */
+#include "compiler/ops/build.h"
 #include "compiler/ops/history.h"
 #include "compiler/ops/op.h"
 #include "runtime/base/io.h"
@@ -191,6 +193,167 @@ static void check_property(const char *text, size_t size)
 	lth_arena_destroy(&symbolic.arena);
 }
 
+/* ---- every rule of a row broken ---- */
+
+/* What is done to a node, in as many variants as there are; false when there are no more. The graph's memory is its
+ * arena's. */
+typedef bool (*break_fn)(struct lth_graph *graph, struct lth_node *node, uint32_t variant);
+
+static void put_attr(struct lth_graph *graph, struct lth_node *node, const struct lth_attr *attr)
+{
+	struct lth_attr *attrs = lth_arena_array(graph->arena, node->num_attrs + 1, sizeof(*attrs));
+	ck_assert_ptr_nonnull(attrs);
+	if (node->num_attrs)
+		memcpy(attrs, node->attrs, node->num_attrs * sizeof(*attrs));
+	attrs[node->num_attrs++] = *attr;
+	node->attrs = attrs;
+}
+
+static bool unknown_attribute(struct lth_graph *graph, struct lth_node *node, uint32_t variant)
+{
+	const struct lth_attr attr = lth_attr_int("nonsense", 1);
+	if (variant == 0)
+		put_attr(graph, node, &attr);
+	return variant == 0;
+}
+
+static bool other_kind(struct lth_graph *graph, struct lth_node *node, uint32_t variant)
+{
+	(void)graph;
+	if (variant >= node->num_attrs)
+		return false;
+	struct lth_attr *attr = &node->attrs[variant];
+	const struct lth_attr text = {.name = attr->name, .kind = LTH_ATTR_STRING, .count = 1, .s = {"x", 1}};
+	const struct lth_attr number = lth_attr_int(attr->name, 1);
+	*attr = attr->kind == LTH_ATTR_INT ? text : number;
+	return true;
+}
+
+/* The list with as many entries as asked for, the first one over and over behind its end. */
+static lth_value_id *resized(struct lth_graph *graph, const lth_value_id *list, uint32_t count, uint32_t wanted)
+{
+	lth_value_id *longer = lth_arena_array(graph->arena, wanted + 1, sizeof(*longer));
+	ck_assert_ptr_nonnull(longer);
+	for (uint32_t i = 0; i < wanted; i++)
+		longer[i] = i < count ? list[i] : list[0];
+	return longer;
+}
+
+static bool wrong_count(struct lth_graph *graph, struct lth_node *node, uint32_t variant)
+{
+	uint32_t most = node->op->max_inputs, least = node->op->min_inputs;
+	if (variant > 1 || node->num_inputs == 0)
+		return false;
+	uint32_t wanted = variant == 0 && most != UINT32_MAX ? most + 1 : least ? least - 1 : UINT32_MAX;
+	if (wanted == UINT32_MAX)
+		return false;
+	node->inputs = resized(graph, node->inputs, node->num_inputs, wanted);
+	node->num_inputs = wanted;
+	return true;
+}
+
+static bool absent_input(struct lth_graph *graph, struct lth_node *node, uint32_t variant)
+{
+	(void)graph;
+	if (variant >= node->num_inputs)
+		return false;
+	node->inputs[variant] = LTH_NONE;
+	return true;
+}
+
+/* Other element types, and one axis more or less, of each input that is the model's. */
+static bool other_type(struct lth_graph *graph, struct lth_node *node, uint32_t variant)
+{
+	static const enum lth_dtype dtypes[] = {LTH_DTYPE_STRING, LTH_DTYPE_BOOL, LTH_DTYPE_U8, LTH_DTYPE_I64, LTH_DTYPE_F16};
+	enum { WAYS = sizeof(dtypes) / sizeof(*dtypes) + 2 };
+	uint32_t input = variant / WAYS, way = variant % WAYS;
+	if (input >= node->num_inputs)
+		return false;
+	struct lth_value *value = node->inputs[input] == LTH_NONE ? NULL : &graph->values[node->inputs[input]];
+	lth_dim dims[LTH_MAX_RANK + 1] = {lth_dim_const(graph->dims, 2)};
+	if (!value || value->def != LTH_DEF_INPUT || value->type.kind != LTH_TYPE_TENSOR || value->type.rank == LTH_MAX_RANK ||
+	    (way == WAYS - 1 && value->type.rank == 0))
+		return true; /* nothing to do */
+	struct lth_type *type = &value->type;
+	memcpy(dims + 1, type->dims, type->rank * sizeof(*dims));
+	if (way == WAYS - 2)
+		*type = lth_type_tensor(graph, type->dtype, type->rank + 1, dims);
+	else if (way == WAYS - 1)
+		*type = lth_type_tensor(graph, type->dtype, type->rank - 1, dims + 2);
+	else
+		type->dtype = dtypes[way];
+	return true;
+}
+
+static bool extreme_number(struct lth_graph *graph, struct lth_node *node, uint32_t variant)
+{
+	static const int64_t numbers[] = {INT64_MIN, INT64_MAX, -1000, 0, 1000000};
+	enum { WAYS = sizeof(numbers) / sizeof(*numbers) };
+	if (variant / WAYS >= node->num_attrs)
+		return false;
+	struct lth_attr *attr = &node->attrs[variant / WAYS];
+	if (attr->kind == LTH_ATTR_INT)
+		attr->i = numbers[variant % WAYS];
+	if (attr->kind != LTH_ATTR_INTS || attr->count == 0)
+		return true;
+	int64_t *list = lth_arena_memdup(graph->arena, attr->ints, attr->count * sizeof(*list));
+	ck_assert_ptr_nonnull(list);
+	list[attr->count - 1] = numbers[variant % WAYS];
+	attr->ints = list;
+	return true;
+}
+
+static const struct {
+	const char *what;
+	break_fn apply;
+	bool refused; /* always; the others are an error with a place, or give a graph that is one */
+} breaks[] = {
+	{"an unknown attribute", unknown_attribute, true},
+	{"an attribute of another kind", other_kind, true},
+	{"a wrong number of inputs", wrong_count, true},
+	{"an absent input", absent_input, false},
+	{"an input of another type", other_type, false},
+	{"an extreme number", extreme_number, false},
+};
+
+/* False when there is no such variant. */
+static bool check_break(const char *text, size_t size, uint32_t at, size_t way, uint32_t variant)
+{
+	struct subject subject;
+	char what[512];
+	read_subject(text, size, &subject);
+	struct lth_node *node = &subject.graph->nodes[subject.graph->regions[0].nodes[at]];
+	snprintf(what, sizeof(what), "%s of %s, variant %u", breaks[way].what, node->op->name, variant);
+	const char *name = node->name;
+	bool some = breaks[way].apply(subject.graph, node, variant);
+	if (some) {
+		enum lth_code code = lth_infer_graph(subject.graph, &subject.diag);
+		if (breaks[way].refused)
+			ck_assert_msg(code == LTH_INVALID_GRAPH && strstr(text_of(&subject), name), "%s: %s\n%.*s", what,
+				      text_of(&subject), (int)size, text);
+		else if (code == LTH_OK)
+			ck_assert_msg(lth_graph_verify(subject.graph, &subject.diag) == LTH_OK, "%s: %s\n%.*s", what,
+				      text_of(&subject), (int)size, text);
+		else
+			ck_assert_msg((code == LTH_INVALID_GRAPH || code == LTH_UNSUPPORTED) && subject.diag.place[0],
+				      "%s: %s\n%.*s", what, text_of(&subject), (int)size, text);
+	}
+	lth_arena_destroy(&subject.arena);
+	return some;
+}
+
+static void check_breaks(const char *text, size_t size)
+{
+	struct subject subject;
+	read_subject(text, size, &subject);
+	uint32_t num_nodes = subject.graph->regions[0].num_nodes;
+	lth_arena_destroy(&subject.arena);
+	for (uint32_t at = 0; at < num_nodes; at++)
+		for (size_t way = 0; way < sizeof(breaks) / sizeof(*breaks); way++)
+			for (uint32_t variant = 0; check_break(text, size, at, way, variant);)
+				variant++;
+}
+
 /* ---- files of cases ---- */
 
 static int is_text(const struct dirent *entry)
@@ -235,6 +398,12 @@ START_TEST(symbols_agree_with_numbers)
 {
 	state = first_seed();
 	for_each_case(check_property);
+}
+END_TEST
+
+START_TEST(broken_rules)
+{
+	for_each_case(check_breaks);
 }
 END_TEST
 
@@ -456,6 +625,7 @@ int main(void)
 	tcase_set_timeout(tests, 120);
 	tcase_add_test(tests, golden);
 	tcase_add_test(tests, symbols_agree_with_numbers);
+	tcase_add_test(tests, broken_rules);
 	tcase_add_loop_test(tests, refusal, 0, sizeof(refusals) / sizeof(*refusals));
 	tcase_add_loop_test(tests, hint, 0, sizeof(hints) / sizeof(*hints));
 	tcase_add_test(tests, rows);
