@@ -36,7 +36,8 @@ static void print_figure(struct lth_buf *text, const char *label, const json_t *
 {
 	const json_t *value = json_object_get(object, key);
 	if (json_is_number(value))
-		lth_buf_printf(text, "  %-22s %.15g %s\n", label ? label : "-", json_number_value(value), unit);
+		lth_buf_printf(text, "  %-22s %.*f%s\n", label ? label : "-", json_is_integer(value) ? 0 : 3,
+			       json_number_value(value), unit);
 }
 
 static char *summary(const json_t *document, const struct lth_answer *answer)
@@ -51,17 +52,17 @@ static char *summary(const json_t *document, const struct lth_answer *answer)
 		lth_buf_printf(&text, "artifact %s  %llu bytes  /v1/blobs/%s\n", answer->artifacts[i].kind,
 			       (unsigned long long)answer->artifacts[i].bytes, answer->artifacts[i].digest);
 	lth_buf_puts(&text, "time\n");
-	print_figure(&text, "queue", timing, "queue_ms", "ms");
+	print_figure(&text, "queue", timing, "queue_ms", " ms");
 	json_array_foreach(json_object_get(timing, "phases"), index, entry)
-		print_figure(&text, json_string_value(json_object_get(entry, "name")), entry, "ms", "ms");
-	print_figure(&text, "total", timing, "total_ms", "ms");
+		print_figure(&text, json_string_value(json_object_get(entry, "name")), entry, "ms", " ms");
+	print_figure(&text, "total", timing, "total_ms", " ms");
 	if (json_is_object(memory)) {
 		const char *certificate = json_string_value(json_object_get(memory, "certificate"));
 		lth_buf_puts(&text, "memory\n");
-		print_figure(&text, "without reuse", memory, "naive_bytes", "bytes");
-		print_figure(&text, "live bound", memory, "live_bound_bytes", "bytes");
-		print_figure(&text, "arena", memory, "arena_bytes", "bytes");
-		print_figure(&text, "constants", memory, "constants_bytes", "bytes");
+		print_figure(&text, "without reuse", memory, "naive_bytes", " bytes");
+		print_figure(&text, "live bound", memory, "live_bound_bytes", " bytes");
+		print_figure(&text, "arena", memory, "arena_bytes", " bytes");
+		print_figure(&text, "constants", memory, "constants_bytes", " bytes");
 		print_figure(&text, "allocations a run", memory, "allocations_per_run", "");
 		print_figure(&text, "copies a run", memory, "copies_per_run", "");
 		if (certificate)
@@ -70,9 +71,9 @@ static char *summary(const json_t *document, const struct lth_answer *answer)
 	if (json_is_object(measure)) {
 		const json_t *latency = json_object_get(measure, "latency_us");
 		lth_buf_puts(&text, "measured\n");
-		print_figure(&text, "latency, median", latency, "p50", "us");
-		print_figure(&text, "latency, least", latency, "min", "us");
-		print_figure(&text, "peak", measure, "peak_bytes", "bytes");
+		print_figure(&text, "latency, median", latency, "p50", " us");
+		print_figure(&text, "latency, least", latency, "min", " us");
+		print_figure(&text, "peak", measure, "peak_bytes", " bytes");
 	}
 	return lth_buf_ok(&text) ? text.data : NULL;
 }
