@@ -207,19 +207,34 @@ static lth_value_id count_votes(struct lth_infer *infer, const struct svm *svm, 
 	return affine(infer, won, change, svm->pairs * svm->classes, svm->classes, start, svm->classes);
 }
 
-/* Two classes: the probability of the first by a sigmoid, of the second what is left. */
-static lth_value_id two_probabilities(struct lth_infer *infer, lth_value_id decisions)
+static enum lth_code infer_pair_coupling(struct lth_infer *infer)
+{
+	int64_t classes = lth_op_int(infer->node, "classes");
+	enum lth_code code = lth_infer_need_rank(infer, 0, 2, 2);
+	if (!code && (classes < 2 || classes > INT16_MAX))
+		code = lth_infer_reject(infer, "2 to 32767 classes", "%lld", (long long)classes);
+	if (!code)
+		code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, 0, 1),
+					 lth_dim_const(infer->dims, classes * (classes - 1) / 2), "a column for each pair");
+	const lth_dim dims[2] = {lth_infer_dim(infer, 0, 0), lth_dim_const(infer->dims, classes)};
+	return code ? code : lth_infer_output(infer, 0, LTH_DTYPE_F32, 2, dims);
+}
+
+const struct lth_op_impl lth_impl_pair_coupling = {.infer = infer_pair_coupling, .builtin = "pair_coupling"};
+
+/* Each decision is a probability of the first class of its pair by a sigmoid; those of all pairs give the classes'. */
+static lth_value_id probabilities(struct lth_infer *infer, const struct svm *svm, lth_value_id decisions)
 {
 	uint32_t count;
-	double a = lth_ml_floats(infer, "prob_a", &count)[0], b = lth_ml_floats(infer, "prob_b", &count)[0];
-	const struct lth_attr axis = {.name = "axis", .kind = LTH_ATTR_INT, .count = 1, .i = 1};
-	lth_value_id z = lth_build2(infer, LTH_OP_ID_Mul, decisions, f32(infer, -a));
-	z = lth_build2(infer, LTH_OP_ID_Add, z, f32(infer, -b));
-	lth_value_id low = f32(infer, 1e-7), high = f32(infer, 1 - 1e-7), one = f32(infer, 1);
-	lth_value_id first = lth_build1(infer, LTH_OP_ID_Sigmoid, z);
+	const int64_t pairs = svm->pairs;
+	const struct lth_attr classes = lth_attr_int("classes", svm->classes);
+	lth_value_id a = lth_ml_matrix(infer, lth_ml_floats(infer, "prob_a", &count), 1, &pairs);
+	lth_value_id b = lth_ml_matrix(infer, lth_ml_floats(infer, "prob_b", &count), 1, &pairs);
+	lth_value_id z = lth_build2(infer, LTH_OP_ID_Add, lth_build2(infer, LTH_OP_ID_Mul, decisions, a), b);
+	lth_value_id low = f32(infer, 1e-7), high = f32(infer, 1 - 1e-7);
+	lth_value_id first = lth_build1(infer, LTH_OP_ID_Sigmoid, lth_build1(infer, LTH_OP_ID_Neg, z));
 	first = lth_build(infer, LTH_OP_ID_Clip, (lth_value_id[]){first, low, high}, 3, NULL, 0);
-	lth_value_id second = lth_build2(infer, LTH_OP_ID_Sub, one, first);
-	return lth_build(infer, LTH_OP_ID_Concat, (lth_value_id[]){first, second}, 2, &axis, 1);
+	return lth_build(infer, LTH_OP_ID_PairCoupling, &first, 1, &classes, 1);
 }
 
 /* The label where the most votes (or the greatest score) are. With one rho, positive coefficients make the second of
@@ -289,9 +304,6 @@ static enum lth_code expand_svm_classifier(struct lth_infer *infer)
 	if (proba && (num_proba != svm.pairs || num_b != svm.pairs))
 		return lth_infer_reject(infer, "prob_a and prob_b for each pair of classes", "%u and %u", num_proba,
 					num_b);
-	if (proba && svm.classes != 2)
-		return lth_infer_unsupported(infer, "leave out prob_a and prob_b",
-					     "SVMClassifier: probabilities of more than two classes");
 	lth_value_id x = lth_ml_input(infer), scores, weights;
 	if (svm.vectors) {
 		scores = pair_decisions(infer, &svm, kernel_values(infer, x, svm.vectors));
@@ -303,7 +315,7 @@ static enum lth_code expand_svm_classifier(struct lth_infer *infer)
 	if (lth_build_wants(infer, 0))
 		lth_build_output(infer, 0, choose_label(infer, &svm, weights, proba));
 	if (proba)
-		scores = two_probabilities(infer, scores);
+		scores = probabilities(infer, &svm, scores);
 	else if (svm.vectors && svm.classes == 2)
 		scores = lth_ml_both_signs(infer, scores);
 	lth_build_output(infer, 1, lth_ml_post(infer, scores));

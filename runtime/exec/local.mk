@@ -32,6 +32,7 @@ runtime_exec_sources = \
 	runtime/kernels/murmur_hash.c \
 	runtime/kernels/non_max_suppression.c \
 	runtime/kernels/order.c runtime/kernels/order.h \
+	runtime/kernels/pair_coupling.c \
 	runtime/kernels/real.c runtime/kernels/real.h \
 	runtime/kernels/select.c \
 	runtime/kernels/scatter.c \
