@@ -307,11 +307,9 @@ static enum lth_code derive(struct lth_config *config, struct lth_diag *diag)
 	if (config->worker_nice > 19)
 		return lth_diag_fail(diag, LTH_INVALID_OPTION, "worker_nice", "0 to 19", NULL, "%llu",
 				     (unsigned long long)config->worker_nice);
-	uint64_t num_cpus = lth_machine_cpus("");
+	config->num_cpus = lth_machine_cpus("");
 	if (!config->workers)
-		config->workers = num_cpus;
-	if (!config->worker_threads)
-		config->worker_threads = num_cpus > config->workers ? num_cpus / config->workers : 1;
+		config->workers = config->num_cpus;
 	if (!config->memory_budget_bytes)
 		config->memory_budget_bytes = lth_machine_memory_bytes("") / 5 * 4;
 	code = split_listen(config, diag);

@@ -23,6 +23,7 @@ struct lth_config {
 	char *port;
 	char *worker_path; /* found: an absolute path */
 	enum lth_log_level log_threshold;
+	uint64_t num_cpus; /* that the process may use */
 };
 
 enum lth_config_action { LTH_CONFIG_RUN, LTH_CONFIG_HELP, LTH_CONFIG_VERSION, LTH_CONFIG_REFERENCE, LTH_CONFIG_MANUAL };

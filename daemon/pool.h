@@ -29,6 +29,7 @@ struct lth_task {
 	bool model_is_json, csv;
 	const struct lth_task_blob *files;
 	size_t num_files;
+	uint64_t threads;               /* that it may use */
 	uint64_t cpu_seconds;           /* 0: no limit */
 	uint64_t left_ms;               /* until the deadline; 0: none */
 	void *owner;                    /* the caller's */

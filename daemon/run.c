@@ -36,13 +36,25 @@ static enum lth_code open_inputs(struct lth_jobs *jobs, struct lth_job *job, str
 	return LTH_OK;
 }
 
+/* A job that is alone may use the whole machine. More than some threads do little for one compile but take memory. */
+static uint64_t threads_for_one(const struct lth_jobs *jobs)
+{
+	enum { MOST_THREADS = 8 };
+	uint64_t workers = jobs->config->workers, there = (uint64_t)jobs->running + jobs->queued;
+	if (jobs->config->worker_threads)
+		return jobs->config->worker_threads;
+	there = there < workers ? there : workers;
+	uint64_t share = jobs->config->num_cpus / (there ? there : 1);
+	return share < 1 ? 1 : share > MOST_THREADS ? MOST_THREADS : share;
+}
+
 /* Hands a queued job to a worker. LTH_BUSY leaves it queued. */
 static enum lth_code start(struct lth_jobs *jobs, struct lth_job *job, struct lth_diag *diag)
 {
 	enum lth_code code = open_inputs(jobs, job, diag);
 	if (code != LTH_OK)
 		return code;
-	uint64_t now = lth_now_ns();
+	uint64_t now = lth_now_ns(), threads = threads_for_one(jobs);
 	job->task = (struct lth_task){
 		.job_id = job->id,
 		.owner = job,
@@ -54,7 +66,8 @@ static enum lth_code start(struct lth_jobs *jobs, struct lth_job *job, struct lt
 		.files = job->files,
 		.num_files = job->task.num_files,
 		.left_ms = job->deadline_ns > now ? (job->deadline_ns - now) / 1000000 + 1 : 0,
-		.cpu_seconds = job->spec.timeout_ms / 1000 * jobs->config->worker_threads + 1,
+		.threads = threads,
+		.cpu_seconds = job->spec.timeout_ms / 1000 * threads + 1,
 	};
 	if (job->spec.kind == LTH_JOB_COMPILE) {
 		job->task.payload.digest = job->spec.model;

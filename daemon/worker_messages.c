@@ -196,8 +196,8 @@ static json_t *request_of(const struct lth_pool_worker *worker, const struct lth
 	return json_pack("{s:s, s:s, s:O?, s:b, s:b, s:s, s:I, s:I, s:I, s:{s:s?, s:b}, s:o}", "job", task->job_id,
 			 "kind", task->kind, "options", task->options, "model_is_json", task->model_is_json, "csv",
 			 task->csv, "work_dir", worker->task_dir, "threads",
-			 (json_int_t)worker->pool->config->worker_threads, "cpu_seconds", (json_int_t)task->cpu_seconds,
-			 "left_ms", (json_int_t)task->left_ms, "model", "digest", task->payload.digest, "hashed",
+			 (json_int_t)task->threads, "cpu_seconds", (json_int_t)task->cpu_seconds, "left_ms",
+			 (json_int_t)task->left_ms, "model", "digest", task->payload.digest, "hashed",
 			 task->payload.hashed, "files", files);
 }
 

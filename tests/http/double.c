@@ -302,9 +302,10 @@ static enum lth_code compile(const struct lth_compile_request *request, struct l
 	result.new_kernels = calloc(1, sizeof(*result.new_kernels));
 	result.new_kernels[0] = (struct lth_kernel_object){strdup("double_kernel"), strdup("object"), 6};
 	result.num_new_kernels = 1;
-	result.document = json_pack("{s:s, s:{s:f, s:[{s:s, s:f}]}, s:{s:i, s:s}, s:i}", "schema", "lathe.result/1",
+	result.document = json_pack("{s:s, s:{s:f, s:[{s:s, s:f}]}, s:{s:i, s:s}, s:i, s:i}", "schema", "lathe.result/1",
 				    "timing", "total_ms", 1.5, "phases", "name", "import", "ms", 0.25, "memory",
-				    "arena_bytes", 64, "certificate", "optimal", "files", (int)request->num_files);
+				    "arena_bytes", 64, "certificate", "optimal", "files", (int)request->num_files, "threads",
+				    (int)request->jobs);
 	if (found)
 		json_object_set_new(result.document, "probe", found);
 	*out_result = result;

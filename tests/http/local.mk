@@ -27,6 +27,7 @@ http_tests = \
 	%D%/joined-requests \
 	%D%/json-bodies \
 	%D%/life \
+	%D%/job-threads \
 	%D%/measure-limits \
 	%D%/nginx-front \
 	%D%/openapi-matches-routes \
