@@ -30,11 +30,27 @@ void lth_pool_fill(struct lth_pool *pool)
 	on_pause_over(&pool->pause);
 }
 
+/* A worker that started on a full disk has no folder, and cannot be let into one any more: once there is room, another
+ * takes its place. */
+static void replace_homeless(struct lth_pool *pool)
+{
+	bool room = false;
+	for (struct lth_pool_worker *worker = pool->workers; worker; worker = worker->next) {
+		if (worker->state != LTH_WORKER_IDLE || !worker->folder_error || mkdir(worker->work_dir, 0700) != 0)
+			continue;
+		lth_worker_send_home(worker);
+		room = true;
+	}
+	if (room)
+		lth_pool_fill(pool);
+}
+
 /* The address-space limit holds the worker itself; resident memory is watched too, for what that limit cannot see. */
 static void on_watch(uv_timer_t *timer)
 {
 	struct lth_pool *pool = timer->data;
 	uint64_t limit = pool->config->worker_memory_bytes;
+	replace_homeless(pool);
 	for (struct lth_pool_worker *worker = pool->workers; limit && worker; worker = worker->next) {
 		if (worker->state != LTH_WORKER_BUSY || lth_pool_resident_bytes(worker->process.pid) <= limit)
 			continue;
@@ -116,8 +132,6 @@ enum lth_code lth_pool_start(struct lth_pool *pool, struct lth_task *task, struc
 		error = errno;
 	if (error) {
 		lth_worker_drop_task(worker);
-		if (worker->folder_error)
-			lth_worker_send_home(worker); /* its successor may find room */
 		return lth_diag_fail(diag, error == ENOSPC ? LTH_DISK_FULL : LTH_IO_ERROR, "work folder", NULL, NULL,
 				     "%s", strerror(error));
 	}

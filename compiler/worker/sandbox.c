@@ -61,20 +61,26 @@ static enum lth_code set_limits(const struct lth_worker_limits *limits, struct l
 }
 
 /* Where the kernel schedules by sessions (see sched(7), autogroup), a nice value counts inside of one only, and the
- * session's own is a file. Neither can fail in a way that matters. */
-static void be_nice(int value)
+ * session's own is a file: "/autogroup-N nice VALUE". Neither can fail in a way that matters. */
+static void be_nice(int value, long parent)
 {
-	char text[12];
+	char path[48], text[64] = "";
+	int of_daemon = 0;
 	if (value <= 0)
 		return;
 	if (getpriority(PRIO_PROCESS, 0) < value) /* a daemon that was started nicer stays so */
 		setpriority(PRIO_PROCESS, 0, value);
-	int fd = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	ssize_t ignored = write(fd, text, (size_t)snprintf(text, sizeof(text), "%d", value));
-	(void)ignored;
-	close(fd);
+	snprintf(path, sizeof(path), "/proc/%ld/autogroup", parent);
+	int daemon = open(path, O_RDONLY | O_CLOEXEC), own = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
+	if (daemon >= 0 && read(daemon, text, sizeof(text) - 1) > 0)
+		sscanf(text, "%*s nice %d", &of_daemon);
+	int size = snprintf(text, sizeof(text), "%d", of_daemon > value ? of_daemon : value);
+	if (own >= 0 && write(own, text, (size_t)size) != size)
+		errno = 0; /* as before, then */
+	if (daemon >= 0)
+		close(daemon);
+	if (own >= 0)
+		close(own);
 }
 
 void lth_worker_cpu_budget(uint64_t seconds)
@@ -211,7 +217,7 @@ enum lth_code lth_worker_lock_in(const struct lth_worker_limits *limits, json_t 
 		return lth_worker_layer_failed(diag, "death signal");
 	if (limits->parent && getppid() != (pid_t)limits->parent)
 		return lth_diag_fail(diag, LTH_CANCELLED, "start", NULL, NULL, "the daemon is gone already");
-	be_nice(limits->nice);
+	be_nice(limits->nice, limits->parent);
 	enum lth_code code = set_limits(limits, diag);
 	if (code != LTH_OK)
 		return code;
