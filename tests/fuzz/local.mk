@@ -29,7 +29,7 @@ check_PROGRAMS += %D%/fuzz_onnx %D%/fuzz_json %D%/fuzz_text %D%/write_onnx
 %C%_fuzz_text_CFLAGS = $(AM_CFLAGS) -fsanitize=fuzzer
 %C%_fuzz_text_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
 %C%_fuzz_text_LDADD = $(lathe_graph_libs)
-# Seeds of these three: make-corpus tests/golden tests/fuzz/write_onnx DIRECTORY
+# Seeds of these three: make-corpus tests tests/fuzz/write_onnx DIRECTORY
 %C%_write_onnx_SOURCES = %D%/write_onnx.c tests/unit/onnx_writer.c tests/unit/onnx_writer.h
 %C%_write_onnx_LDADD = runtime/base/libbase.a
 endif
