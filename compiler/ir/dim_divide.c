@@ -113,7 +113,7 @@ static lth_dim floordiv_symbolic(struct lth_dims *dims, lth_dim a, lth_dim b)
 	if (exact != LTH_DIM_NONE)
 		return exact;
 	const struct lth_dim_node *x = &dims->nodes[a], *y = &dims->nodes[b];
-	if (x->min >= 0 && lth_dim_le(dims, lth_dim_add(dims, a, lth_dim_const(dims, 1)), b) == LTH_YES)
+	if (x->min >= 0 && lth_dim_at_most(dims, lth_dim_add(dims, a, lth_dim_const(dims, 1)), b))
 		return lth_dim_const(dims, 0);
 	if (y->count != 1)
 		return binary_atom(dims, LTH_EXPR_FLOORDIV, a, b);
@@ -188,7 +188,7 @@ lth_dim lth_dim_mod(struct lth_dims *dims, lth_dim a, lth_dim b)
 		if (dims->nodes[b].min >= 1 && lth_dim_div_exact(dims, a, b) != LTH_DIM_NONE)
 			return lth_dim_const(dims, 0);
 		bool below = dims->nodes[a].min >= 0 &&
-			     lth_dim_le(dims, lth_dim_add(dims, a, lth_dim_const(dims, 1)), b) == LTH_YES;
+			     lth_dim_at_most(dims, lth_dim_add(dims, a, lth_dim_const(dims, 1)), b);
 		return below ? a : binary_atom(dims, LTH_EXPR_MOD, a, b);
 	}
 	if (divisor == 0 || divisor == INT64_MIN)
@@ -216,9 +216,9 @@ static lth_dim choose(struct lth_dims *dims, enum lth_expr_op op, lth_dim a, lth
 {
 	if (a == LTH_DIM_NONE || b == LTH_DIM_NONE)
 		return LTH_DIM_NONE;
-	if (lth_dim_le(dims, a, b) == LTH_YES)
+	if (lth_dim_at_most(dims, a, b))
 		return op == LTH_EXPR_MIN ? a : b;
-	if (lth_dim_le(dims, b, a) == LTH_YES)
+	if (lth_dim_at_most(dims, b, a))
 		return op == LTH_EXPR_MIN ? b : a;
 	return lth_dim_compare(dims, a, b) > 0 ? binary_atom(dims, op, a, b) : binary_atom(dims, op, b, a);
 }

@@ -327,6 +327,11 @@ enum lth_truth lth_dim_le(struct lth_dims *dims, lth_dim a, lth_dim b)
 	return at_most(dims, b, a, -1) ? LTH_NO : LTH_UNKNOWN;
 }
 
+bool lth_dim_at_most(struct lth_dims *dims, lth_dim a, lth_dim b)
+{
+	return a != LTH_DIM_NONE && b != LTH_DIM_NONE && at_most(dims, a, b, 0);
+}
+
 enum lth_truth lth_dim_equal(struct lth_dims *dims, lth_dim a, lth_dim b)
 {
 	if (a == LTH_DIM_NONE || b == LTH_DIM_NONE)

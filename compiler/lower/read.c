@@ -176,7 +176,7 @@ static lth_dim not_empty(struct lth_lower *lower, lth_value_id value, const lth_
 		lth_dim extent = type->dims[axis];
 		lth_dim_range(dims, extent, &min, &max);
 		if (min > 0 || (lth_sx_max(lower->pool, index[axis], &top) &&
-				lth_dim_le(dims, lth_dim_add(dims, top, one), extent) == LTH_YES))
+				lth_dim_at_most(dims, lth_dim_add(dims, top, one), extent)))
 			continue;
 		lth_dim here = lth_dim_max(dims, lth_dim_const(dims, 0), lth_dim_min(dims, one, extent));
 		result = result == LTH_DIM_NONE ? here : lth_dim_mul(dims, result, here);
@@ -327,10 +327,10 @@ lth_sx lth_read_broadcast(struct lth_lower *lower, lth_value_id value, const lth
 			/* the extent may turn out to be 1 and be stretched: unless it is the output's own, clamp */
 			lth_dim max;
 			bool fits = lth_sx_max(lower->pool, i, &max) &&
-				    lth_dim_le(lower->graph->dims,
-					       lth_dim_add(lower->graph->dims, max,
-							   lth_dim_const(lower->graph->dims, 1)),
-					       dim) == LTH_YES;
+				    lth_dim_at_most(lower->graph->dims,
+						    lth_dim_add(lower->graph->dims, max,
+								lth_dim_const(lower->graph->dims, 1)),
+						    dim);
 			own[axis] = fits ? i
 					 : lth_sx_op2(lower->pool, LTH_SCALAR_MIN, i,
 						      lth_sx_dim(lower->pool,

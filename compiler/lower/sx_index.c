@@ -269,7 +269,7 @@ static bool within(struct lth_sx_pool *pool, lth_sx x, lth_dim limit)
 	if (!lth_sx_nonnegative(pool, x) || !lth_sx_max(pool, x, &max))
 		return false;
 	lth_dim next = lth_dim_add(pool->dims, max, lth_dim_const(pool->dims, 1));
-	return next != LTH_DIM_NONE && lth_dim_le(pool->dims, next, limit) == LTH_YES;
+	return next != LTH_DIM_NONE && lth_dim_at_most(pool->dims, next, limit);
 }
 
 /* floordiv and mod by a dim: terms that the divisor divides leave the division. */
@@ -342,7 +342,7 @@ static lth_sx choose(struct lth_sx_pool *pool, bool least, lth_sx a, lth_sx b)
 	for (int swap = 0; swap < 2; swap++) {
 		lth_sx x = swap ? b : a, y = swap ? a : b;
 		dim = as_dim(pool, y);
-		if (dim != LTH_DIM_NONE && lth_sx_max(pool, x, &max) && lth_dim_le(pool->dims, max, dim) == LTH_YES)
+		if (dim != LTH_DIM_NONE && lth_sx_max(pool, x, &max) && lth_dim_at_most(pool->dims, max, dim))
 			return least ? x : y;
 		if (lth_sx_is_int(pool, y, &value) && value <= 0 && lth_sx_nonnegative(pool, x))
 			return least ? y : x;
@@ -360,7 +360,7 @@ static lth_sx compare(struct lth_sx_pool *pool, enum lth_scalar_op op, lth_sx a,
 		return LTH_SX_NONE;
 	if (db != LTH_DIM_NONE && lth_sx_max(pool, a, &max)) {
 		lth_dim left = op == LTH_SCALAR_LT ? lth_dim_add(pool->dims, max, lth_dim_const(pool->dims, 1)) : max;
-		if (left != LTH_DIM_NONE && lth_dim_le(pool->dims, left, db) == LTH_YES)
+		if (left != LTH_DIM_NONE && lth_dim_at_most(pool->dims, left, db))
 			return lth_sx_const_i(pool, LTH_DTYPE_BOOL, 1);
 	}
 	int64_t value;

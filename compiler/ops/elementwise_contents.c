@@ -222,7 +222,7 @@ static uint32_t unary_int(struct lth_infer *infer, lth_dim a)
 	case LTH_OP_ID_Neg:
 		return lth_dim_sub(dims, zero, a);
 	case LTH_OP_ID_Abs:
-		if (lth_dim_le(dims, zero, a) == LTH_YES)
+		if (lth_dim_at_most(dims, zero, a))
 			return a;
 		return lth_dim_max(dims, a, lth_dim_sub(dims, zero, a));
 	case LTH_OP_ID_Sign:

@@ -294,8 +294,8 @@ static lth_sx pad_element(struct lth_lower *lower, const struct lth_node *node, 
 		struct lth_dims *dims = lth_lower_graph(lower)->dims;
 		lth_dim last = lth_dim_sub(dims, lth_extent_dim(lower, node->inputs[0], (int32_t)i),
 					   lth_dim_const(dims, 1));
-		bool narrow = lth_dim_le(dims, sides[i].before, last) == LTH_YES &&
-			      lth_dim_le(dims, sides[i].after, last) == LTH_YES;
+		bool narrow = lth_dim_at_most(dims, sides[i].before, last) &&
+			      lth_dim_at_most(dims, sides[i].after, last);
 		at[i] = pad_source(pool, node, x, extent, narrow);
 		lth_sx here = lth_in_range(pool, x, lth_sx_int(pool, 0), extent);
 		inside = inside == LTH_SX_NONE ? here : lth_and(pool, inside, here);

@@ -194,7 +194,7 @@ lth_sx lth_window_position(struct lth_sx_pool *pool, const struct lth_window *wi
 						     lth_dim_const(dims, window->stride[axis])),
 				   taps);
 	*inside = LTH_SX_NONE;
-	if (plain && last != LTH_DIM_NONE && lth_dim_le(dims, last, window->in[axis]) == LTH_YES)
+	if (plain && last != LTH_DIM_NONE && lth_dim_at_most(dims, last, window->in[axis]))
 		return position;
 	position = lth_sub(pool, position, lth_sx_dim(pool, window->begin[axis]));
 	lth_sx extent = lth_sx_dim(pool, window->in[axis]);

@@ -77,7 +77,7 @@ static bool find_runs(struct lth_graph *graph, const struct lth_type *in, const 
 			/* Grow the side that is known to be smaller, else the one that began later. */
 			bool grow_in = i < in->rank && (o == out->rank || run.in_end == run.in_begin ||
 							(run.out_end > run.out_begin &&
-							 lth_dim_le(graph->dims, in_product, out_product) == LTH_YES));
+							 lth_dim_at_most(graph->dims, in_product, out_product)));
 			if (grow_in) {
 				in_product = lth_dim_mul(graph->dims, in_product, in->dims[i++]);
 				run.in_end = i;

@@ -47,7 +47,7 @@ static bool never_outside(struct lth_dims *dims, const struct lth_conv *conv, ui
 	lth_dim reach = lth_dim_mul(dims, lth_dim_sub(dims, conv->kernel[axis], one),
 				    lth_dim_const(dims, conv->dilation[axis]));
 	lth_dim need = lth_dim_add(dims, lth_dim_add(dims, last, reach), one);
-	return need != LTH_DIM_NONE && lth_dim_le(dims, need, conv->in[axis]) == LTH_YES;
+	return need != LTH_DIM_NONE && lth_dim_at_most(dims, need, conv->in[axis]);
 }
 
 static bool is_pointwise(struct lth_dims *dims, const struct lth_conv *conv)
