@@ -271,6 +271,31 @@ static int64_t list_entry(const struct lth_node *node, const char *name, uint32_
 	return lth_node_ints(node, name, &list, &count) && index < count ? list[index] : 0;
 }
 
+/* Axes and directions: one for each scanned input or output; a direction is 0 or 1. */
+static enum lth_code check_scan_lists(struct lth_infer *infer, uint32_t inputs, uint32_t outputs)
+{
+	static const struct {
+		const char *name;
+		bool output, direction;
+	} lists[] = {{"scan_input_axes", false, false},
+		     {"scan_input_directions", false, true},
+		     {"scan_output_axes", true, false},
+		     {"scan_output_directions", true, true}};
+	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
+		const int64_t *list;
+		uint32_t count, wanted = lists[i].output ? outputs : inputs;
+		if (!lth_node_ints(infer->node, lists[i].name, &list, &count))
+			continue;
+		if (count != wanted)
+			return lth_infer_reject(infer, lth_arena_printf(infer->graph->arena, "%u", wanted), "%u entries in %s",
+						count, lists[i].name);
+		for (uint32_t k = 0; k < count && lists[i].direction; k++)
+			if (list[k] != 0 && list[k] != 1)
+				return lth_infer_reject(infer, "0 or 1", "%lld in %s", (long long)list[k], lists[i].name);
+	}
+	return LTH_OK;
+}
+
 static enum lth_code infer_scan(struct lth_infer *infer)
 {
 	lth_region_id body = lth_control_region(infer->node, "body");
@@ -285,6 +310,9 @@ static enum lth_code infer_scan(struct lth_infer *infer)
 	if (region->num_outputs < states || infer->node->num_outputs > region->num_outputs)
 		return lth_infer_reject(infer, "a body that gives back its states", "%u outputs for %u states",
 					region->num_outputs, states);
+	enum lth_code listed = check_scan_lists(infer, (uint32_t)scanned, region->num_outputs - states);
+	if (listed)
+		return listed;
 	struct lth_type *types = lth_arena_array(infer->graph->arena, inputs + 1, sizeof(*types));
 	lth_dim length = LTH_DIM_NONE;
 	if (!types)

@@ -239,6 +239,8 @@ static enum lth_code infer_affine_grid(struct lth_infer *infer)
 	lth_dim dims[LTH_MAX_RANK];
 	enum lth_code code = lth_infer_need_rank(infer, 0, 3, 3);
 	if (!code)
+		code = lth_infer_need_rank(infer, 1, 1, 1);
+	if (!code)
 		code = lth_infer_need_ints(infer, 1, 1, &size, &count);
 	if (!code && (count < 4 || count > 5))
 		code = lth_infer_reject(infer, "4 or 5 sizes", "%u sizes", count);

@@ -54,10 +54,20 @@ static lth_value_id all_positions(struct lth_infer *infer, lth_value_id given, l
 	return binary(infer, LTH_OP_ID_Expand, places, lth_build_concat(infer, shape, 2, 0));
 }
 
+/* [batch, sequence, all] as heads that turn as a whole, [batch, heads, sequence, size]. */
+static lth_value_id whole_heads(struct lth_infer *infer, lth_value_id x, lth_value_id cosine)
+{
+	static const int64_t kept[] = {0, 0, -1}, perm[] = {0, 2, 1, 3}, one = 1;
+	lth_value_id size = binary(infer, LTH_OP_ID_Mul, lth_build_extent(infer, cosine, 1), whole(infer, 2));
+	const lth_value_id shape[] = {lth_build_ints(infer, kept, 3), lth_build_reshape(infer, size, &one, 1)};
+	x = binary(infer, LTH_OP_ID_Reshape, x, lth_build_concat(infer, shape, 2, 0));
+	return lth_build_transpose(infer, x, perm, 4);
+}
+
 static enum lth_code expand_rotary(struct lth_infer *infer)
 {
 	enum { X, POSITIONS, COS, SIN };
-	int64_t heads = lth_op_int(infer->node, "num_heads"), hidden, half;
+	int64_t heads = lth_op_int(infer->node, "num_heads");
 	uint32_t rank = lth_infer_rank(infer, X);
 	enum lth_code code = lth_infer_need_rank(infer, X, 3, 4);
 	for (uint32_t i = COS; !code && i <= SIN; i++)
@@ -70,17 +80,11 @@ static enum lth_code expand_rotary(struct lth_infer *infer)
 		code = lth_infer_unsupported(infer, NULL, "attribute scale of another value than 1");
 	if (code)
 		return code;
-	if (rank == 3 && heads == 0) { /* whole heads turn: their size follows from the angles */
-		if (!lth_dim_is_const(infer->dims, lth_infer_dim(infer, X, 2), &hidden) ||
-		    !lth_dim_is_const(infer->dims, lth_infer_dim(infer, COS, 1), &half) || half < 1)
-			return lth_infer_unsupported(infer, "give num_heads", "heads of a symbolic number");
-		heads = hidden / (2 * half);
-	}
 	lth_value_id positions = all_positions(infer, lth_in(infer, POSITIONS), lth_in(infer, X), rank == 4 ? 2 : 1);
-	bool interleaved = lth_op_int(infer->node, "interleaved") != 0;
-	lth_build_output(infer, 0,
-			 rotate(infer, lth_in(infer, X), lth_in(infer, COS), lth_in(infer, SIN), positions, interleaved,
-				rank == 3 ? heads : 0));
+	bool interleaved = lth_op_int(infer->node, "interleaved") != 0, apart = rank == 3 && heads == 0;
+	lth_value_id x = apart ? whole_heads(infer, lth_in(infer, X), lth_in(infer, COS)) : lth_in(infer, X);
+	x = rotate(infer, x, lth_in(infer, COS), lth_in(infer, SIN), positions, interleaved, rank == 3 ? heads : 0);
+	lth_build_output(infer, 0, apart ? lth_merge_heads(infer, x) : x);
 	return LTH_OK;
 }
 

@@ -35,14 +35,12 @@ const struct lth_op_impl lth_impl_ms_same = {.expand = expand_same};
 
 static enum lth_code expand_expand_dims(struct lth_infer *infer)
 {
-	const int64_t *axis;
-	uint32_t count;
-	enum lth_code code = lth_infer_need_consts(infer, 1, &axis, &count);
-	if (!code && count != 1)
-		code = lth_infer_reject(infer, "one axis", "%u", count);
+	const int64_t one = 1;
+	enum lth_code code = lth_infer_need_one(infer, 1);
 	if (code)
 		return code;
-	lth_build_output(infer, 0, lth_build_unsqueeze(infer, lth_in(infer, 0), axis, 1));
+	lth_value_id axis = lth_build_cast(infer, lth_build_reshape(infer, lth_in(infer, 1), &one, 1), LTH_DTYPE_I64);
+	lth_build_output(infer, 0, lth_build2(infer, LTH_OP_ID_Unsqueeze, lth_in(infer, 0), axis));
 	return LTH_OK;
 }
 

@@ -261,7 +261,10 @@ static lth_value_id choose_label(struct lth_infer *infer, const struct svm *svm,
 
 static enum lth_code read_svm(struct lth_infer *infer, struct svm *svm)
 {
-	uint32_t count = 0;
+	uint32_t count = 0, params = 0;
+	lth_ml_floats(infer, "kernel_params", &params);
+	if (params != 0 && params != 3)
+		return lth_infer_reject(infer, "gamma, coef0 and degree", "%u kernel_params", params);
 	int64_t vectors = 0;
 	svm->coefficients = lth_ml_floats(infer, "coefficients", &svm->num_coefficients);
 	svm->rho = lth_ml_floats(infer, "rho", &svm->num_rho);
@@ -301,7 +304,7 @@ static enum lth_code expand_svm_classifier(struct lth_infer *infer)
 	lth_ml_floats(infer, "prob_a", &num_proba);
 	lth_ml_floats(infer, "prob_b", &num_b);
 	bool proba = num_proba && svm.vectors;
-	if (proba && (num_proba != svm.pairs || num_b != svm.pairs))
+	if (num_proba != num_b || (proba && num_proba != svm.pairs))
 		return lth_infer_reject(infer, "prob_a and prob_b for each pair of classes", "%u and %u", num_proba,
 					num_b);
 	lth_value_id x = lth_ml_input(infer), scores, weights;

@@ -226,6 +226,10 @@ static enum lth_code read_new_form(struct lth_infer *infer, struct forest *f)
 		missing = NULL;
 	if (!code && (!lth_node_ints(infer->node, "tree_roots", &roots, &f->num_roots) || f->num_roots > num_splits))
 		code = lth_infer_reject(infer, "tree_roots, no more than nodes", "%u", f->num_roots);
+	const struct lth_attr *tensor = lth_node_attr(infer->node, "nodes_splits");
+	enum lth_dtype dtype = infer->graph->values[tensor->id].type.dtype;
+	if (!code && dtype != lth_infer_type(infer, 0)->dtype)
+		code = lth_infer_reject(infer, "nodes_splits of the input's type", "%s", lth_dtype_text(dtype));
 	if (!code)
 		code = make_room(infer, f);
 	for (int side = 0; !code && side < 2; side++) {
@@ -254,7 +258,7 @@ static enum lth_code expand_tree_ensemble(struct lth_infer *infer)
 {
 	struct forest f = {0};
 	enum lth_dtype dtype = lth_infer_type(infer, 0)->dtype;
-	enum lth_code code = lth_infer_need_rank(infer, 0, 1, 2);
+	enum lth_code code = lth_infer_need_rank(infer, 0, 2, 2);
 	if (!code)
 		code = read_new_form(infer, &f);
 	if (!code)

@@ -42,6 +42,8 @@ static enum lth_code expand_max_unpool(struct lth_infer *infer)
 	enum lth_code code = lth_infer_need_rank(infer, X, 3, LTH_MAX_RANK);
 	if (!code)
 		code = lth_infer_need_rank(infer, INDICES, rank, rank);
+	if (!code && wanted != LTH_NONE)
+		code = lth_infer_need_rank(infer, OUTPUT_SHAPE, 1, 1);
 	if (!code)
 		code = window_terms(infer, rank - 2, strides, offsets);
 	if (code)

@@ -468,6 +468,10 @@ static const struct {
 	 "real numbers where one side is enough"},
 	{"input %x : f32[4, 4]\nconst %s : i64[2] = [2, 2]\n%y = CenterCropPad(%x, %s) {axes: [0, -2]} : f32[]\noutput %y\n",
 	 LTH_INVALID_GRAPH, "axis -2 twice"},
+	{"input %t : f32[1, 2, 3]\nconst %s : i64[1, 4] = [1, 1, 2, 2]\n%y = AffineGrid(%t, %s) : f32[]\noutput %y\n",
+	 LTH_INVALID_GRAPH, "input 1 's' has rank 2, expected rank 1"},
+	{"input %x : f32[3, 2]\n%y = Scan(%x) {body: region(%e : f32[2]) { %f = Neg(%e) : f32[2] output %f }, num_scan_inputs: 1, "
+	 "scan_input_directions: [2]} : f32[]\noutput %y\n", LTH_INVALID_GRAPH, "2 in scan_input_directions"},
 	{"input %x : u8[4]\n%y = Neg(%x) : u8[]\noutput %y\n", LTH_INVALID_GRAPH, "is of type u8"},
 	{"input %x : f32[1, 2, 4]\ninput %w : f32[1, 3, 4]\ninput %r : f32[1, 3, 3]\n"
 	 "%y = RNN(%x, %w, %r) {clip: -1.0, hidden_size: 3} : f32[]\noutput %y\n", LTH_INVALID_GRAPH, "clip -1"},
