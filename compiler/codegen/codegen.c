@@ -84,7 +84,8 @@ enum lth_code lth_codegen_identify(const struct lth_codegen_target *target, stru
 	}
 	uint32_t *slots = calloc((size_t)count * 2 + 1, sizeof(*slots));
 	if (!slots)
-		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "code generation", NULL, NULL, "no memory for the kernel list");
+		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "code generation", NULL, NULL,
+				     "no memory for the kernel list");
 	*out_objects = number_objects(kernels, count, slots, count * 2 + 1);
 	free(slots);
 	return LTH_OK;

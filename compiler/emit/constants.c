@@ -1,6 +1,6 @@
 /* The constants' bytes: into a file at some offset, or into memory. Weights that kernels want packed are packed here, a
- * part at a time into a buffer that stays in the cache and goes to the file from there, on all threads of the compile: a
- * model's weights never lie packed in memory. See elf_write.h. */
+ * part at a time into a buffer that stays in the cache and goes to the file from there, on all threads of the compile:
+ * a model's weights never lie packed in memory. See elf_write.h. */
 #include "compiler/emit/elf_write.h"
 
 #include "compiler/lower/templates/pack.h"
@@ -131,9 +131,10 @@ static bool write_stretch(const struct writer *writer, const struct stretch *str
 {
 	const struct part *first = &writer->parts[stretch->begin];
 	size_t bytes = stretch_bytes(writer, stretch), filled = 0;
-	if (!needs_buffer(writer, stretch))
-		return write_at(writer, (const char *)first->piece->data + (first->offset - first->piece->offset), bytes,
-				first->offset);
+	if (!needs_buffer(writer, stretch)) {
+		const char *data = (const char *)first->piece->data + (first->offset - first->piece->offset);
+		return write_at(writer, data, bytes, first->offset);
+	}
 	for (size_t k = stretch->begin; k < stretch->end; k++) {
 		const struct part *part = &writer->parts[k];
 		size_t at = part->offset - first->offset;
@@ -151,18 +152,22 @@ static void work(void *context, unsigned member)
 	(void)member;
 	if (!buffer)
 		atomic_store(&writer->error, ENOMEM);
-	for (size_t k; !atomic_load(&writer->error) && (k = atomic_fetch_add(&writer->next, 1)) < writer->num_stretches;)
+	while (!atomic_load(&writer->error)) {
+		size_t k = atomic_fetch_add(&writer->next, 1);
+		if (k >= writer->num_stretches)
+			break;
 		if (!write_stretch(writer, &writer->stretches[k], buffer))
 			atomic_store(&writer->error, errno);
+	}
 	free(buffer);
 }
 
 int lth_write_constants(const struct lth_emit_input *input, int fd, uint64_t base)
 {
 	struct writer writer = {.fd = fd, .base = base};
-	if (plan(&writer, input))
-		lth_team_run(writer.num_stretches < input->threads ? (unsigned)writer.num_stretches : input->threads, work,
-			     &writer);
+	bool planned = plan(&writer, input), few = writer.num_stretches < input->threads;
+	if (planned)
+		lth_team_run(few ? (unsigned)writer.num_stretches : input->threads, work, &writer);
 	else
 		atomic_store(&writer.error, ENOMEM);
 	free(writer.parts);

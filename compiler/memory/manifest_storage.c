@@ -67,7 +67,8 @@ static int64_t round_up(int64_t value, int64_t unit)
 }
 
 /* Where the bytes stand in the executable's constants: one piece for what several values share. LTH_NONE: no memory. */
-static uint32_t constant_piece(struct lth_builder *builder, const void *data, const struct lth_pack *pack, int64_t bytes)
+static uint32_t constant_piece(struct lth_builder *builder, const void *data, const struct lth_pack *pack,
+			       int64_t bytes)
 {
 	struct lth_constants *constants = builder->constants;
 	struct lth_arena *arena = builder->program->arena;

@@ -26,6 +26,7 @@ struct orderer {
 	bool *defined;		       /* where they have one before the run */
 	uint32_t *born, *last, *block; /* by storage: its ALLOC, last use, the opener of the ALLOC's block */
 	uint32_t *item;		       /* by storage: scratch of one run */
+	uint32_t *alloc_at;	       /* by storage: behind its ALLOC in the run that is rewritten; else 0 */
 	struct lth_order_report report;
 
 	/* the run in hand */
@@ -292,9 +293,8 @@ static bool rewrite(struct orderer *o, const uint32_t *order)
 	struct lth_program *program = o->program;
 	uint32_t count = o->end - o->begin, out = 0;
 	struct lth_instr *made = lth_arena_array(program->arena, count, sizeof(*made));
-	bool *allocated = lth_arena_array(program->arena, program->num_storages + 1, sizeof(*allocated));
-	uint32_t *alloc_at = lth_arena_array(program->arena, program->num_storages + 1, sizeof(*alloc_at));
-	if (!made || !allocated || !alloc_at)
+	uint32_t *alloc_at = o->alloc_at;
+	if (!made)
 		return false;
 	for (uint32_t i = o->begin; i < o->end; i++)
 		if (program->instrs[i].op == LTH_INSTR_ALLOC)
@@ -307,16 +307,18 @@ static bool rewrite(struct orderer *o, const uint32_t *order)
 				storage = program->tensors[instr->tensors[k]].storage;
 			else if (k == instr->num_tensors && instr->op == LTH_INSTR_CALL)
 				storage = instr->scratch;
-			if (storage == LTH_NONE || !alloc_at[storage] || allocated[storage])
+			if (storage == LTH_NONE || !alloc_at[storage])
 				continue;
-			allocated[storage] = true;
 			made[out++] = program->instrs[alloc_at[storage] - 1];
+			alloc_at[storage] = 0;
 		}
 		made[out++] = *instr;
 	}
 	for (uint32_t i = o->begin; i < o->end; i++)
-		if (program->instrs[i].op == LTH_INSTR_ALLOC && !allocated[program->instrs[i].storage])
+		if (program->instrs[i].op == LTH_INSTR_ALLOC && alloc_at[program->instrs[i].storage]) {
 			made[out++] = program->instrs[i];
+			alloc_at[program->instrs[i].storage] = 0;
+		}
 	memcpy(program->instrs + o->begin, made, count * sizeof(*made));
 	return true;
 }
@@ -401,10 +403,12 @@ enum lth_code lth_order_for_memory(struct lth_program *program, int64_t effort, 
 	o.last = lth_arena_array(arena, storages, sizeof(uint32_t));
 	o.block = lth_arena_array(arena, storages, sizeof(uint32_t));
 	o.item = lth_arena_array(arena, storages, sizeof(uint32_t));
+	o.alloc_at = lth_arena_array(arena, storages, sizeof(uint32_t));
 	o.values = lth_arena_array(arena, program->num_exprs + 1, sizeof(int64_t));
 	o.defined = lth_arena_array(arena, program->num_exprs + 1, sizeof(bool));
 	o.calls = lth_arena_array(arena, program->num_instrs + 1, sizeof(uint32_t));
-	if (!opener || !o.sizes || !o.born || !o.last || !o.block || !o.item || !o.values || !o.defined || !o.calls)
+	if (!opener || !o.sizes || !o.born || !o.last || !o.block || !o.item || !o.alloc_at || !o.values ||
+	    !o.defined || !o.calls)
 		return no_memory(&o);
 	memset(o.born, 0xff, storages * sizeof(uint32_t));
 	memset(o.block, 0xff, storages * sizeof(uint32_t));

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Blocks double from the least size to the most: an arena for little takes little, and one for much has blocks that lie in
- * large pages, which cost one fault instead of hundreds. */
+/* Blocks double from the least size to the most: an arena for little takes little, and one for much has blocks that lie
+ * in large pages, which cost one fault instead of hundreds. */
 enum { LEAST_BLOCK = 4 * 1024, MOST_BLOCK = 4 << 20, ALIGN = 16 };
 
 struct block {
@@ -99,7 +99,8 @@ void *lth_arena_alloc(struct lth_arena *arena, size_t size)
 	size = round_up(size ? size : 1);
 	struct block *block = arena->blocks;
 	if (!block || size > block->size - block->used) {
-		bool big = size > arena->block_bytes / 4 || (arena->cap && arena->block_bytes > (arena->cap - arena->taken) / 2);
+		bool nearly_full = arena->cap && arena->block_bytes > (arena->cap - arena->taken) / 2;
+		bool big = nearly_full || size > arena->block_bytes / 4;
 		struct block *fresh = new_block(arena, big ? size : arena->block_bytes);
 		if (!fresh) {
 			arena->exhausted = true;

@@ -101,8 +101,16 @@ START_TEST(buf_whole_numbers)
 	static const struct {
 		double value;
 		const char *text;
-	} doubles[] = {{0, "0"},        {-0.0, "-0"},   {-7, "-7"},      {100000, "100000"}, {999999999999999, "999999999999999"},
-		       {1e15, "1e+15"}, {-1e15, "-1e+15"}, {1e22, "1e+22"}, {0.5, "0.5"},       {INFINITY, "inf"}};
+	} doubles[] = {{0, "0"},
+		       {-0.0, "-0"},
+		       {-7, "-7"},
+		       {100000, "100000"},
+		       {999999999999999, "999999999999999"},
+		       {1e15, "1e+15"},
+		       {-1e15, "-1e+15"},
+		       {1e22, "1e+22"},
+		       {0.5, "0.5"},
+		       {INFINITY, "inf"}};
 	static const int64_t ints[] = {0, 9, 10, -1, INT64_MAX, INT64_MIN};
 	for (size_t i = 0; i < sizeof(doubles) / sizeof(doubles[0]); i++) {
 		struct lth_buf buf = {0};

@@ -27,8 +27,8 @@ static int64_t bytes_of(const struct lth_pack *pack)
 }
 
 /* The element that the next place of a packing holds, by the words of pack.h: one k axis. */
-static float expected(const struct lth_pack *pack, const float *source, int64_t g, int64_t first, int64_t k, int64_t width,
-		      int64_t c)
+static float expected(const struct lth_pack *pack, const float *source, int64_t g, int64_t first, int64_t k,
+		      int64_t width, int64_t c)
 {
 	int64_t units = width / pack->gates, column = first + c % units;
 	if (column >= pack->columns)

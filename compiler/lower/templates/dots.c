@@ -239,7 +239,8 @@ static void hand_over_row(struct dots *d, lth_lv n, lth_lv y)
 	lth_lv x = lth_loop_for(fn, lth_loop_i64(fn, 0), d->out[1], d->lanes, NULL, 0, NULL);
 	lth_lv mask = lth_loop_mask(fn, t_sub(fn, d->out[1], x), d->lanes);
 	for (unsigned o = 0; o < d->outputs; o++) {
-		lth_lv at = t_add(fn, t_mul_const(fn, d->row_elements, o), x), index[4] = {n, lth_loop_i64(fn, o), y, x};
+		lth_lv at = t_add(fn, t_mul_const(fn, d->row_elements, o), x);
+		lth_lv index[4] = {n, lth_loop_i64(fn, o), y, x};
 		lth_lv value = lth_loop_load(fn, lth_loop_offset(fn, d->row_buffer, at, d->compute), d->compute,
 					     d->lanes, LTH_LV_NONE);
 		if (d->one_dimension)

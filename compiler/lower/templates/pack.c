@@ -37,9 +37,9 @@ bool lth_pack_bytes(const struct lth_pack *pack, int64_t *out_bytes)
 	return true;
 }
 
-/* Some rows of a panel, the elements of which are `step` apart in a column: the gates side by side, zero behind the last
- * column. Columns that are far apart are read some elements at a time, so that a line of the cache is read once: their
- * strides are often such that lines of a few columns drive each other out. */
+/* Some rows of a panel, the elements of which are `step` apart in a column: the gates side by side, zero behind the
+ * last column. Columns that are far apart are read some elements at a time, so that a line of the cache is read once:
+ * their strides are often such that lines of a few columns drive each other out. */
 enum { ROWS_AT_ONCE = 16 };
 #define ROWS_FUNCTION(name, type)                                                                                      \
 	static void name(const struct lth_pack *pack, const void *source, int64_t at, int64_t step, int64_t rows,      \

@@ -64,9 +64,11 @@ bool lth_windows_tile(struct lth_dims *dims, const struct lth_machine *machine, 
 	double best = 0;
 	windows->by_rows = windows->y.kernel * windows->x_axis.kernel > LTH_MAX_WINDOW_TAPS;
 	struct lth_windows part = windows->by_rows ? one_row(windows) : *windows;
-	bool overlap = columns > 1 && windows->x_axis.stride < windows->x_axis.kernel;
-	if (windows->by_rows && (windows->x_axis.kernel > LTH_MAX_WINDOW_TAPS || !(overlap || windows->op == LTH_WINDOW_FMA)))
-		return false; /* windows that share no pixel are as well looked at one by one */
+	bool share = columns > 1 && windows->x_axis.stride < windows->x_axis.kernel;
+	if (windows->by_rows && windows->op != LTH_WINDOW_FMA && !share)
+		return false; /* pooling windows that have no pixel in common are as well looked at one by one */
+	if (windows->by_rows && windows->x_axis.kernel > LTH_MAX_WINDOW_TAPS)
+		return false;
 	for (unsigned ty = 1; ty <= (windows->by_rows ? 1 : 2); ty++)
 		for (unsigned tx = 1; tx <= 8; tx++) {
 			int64_t loads = used_positions(&part.y, ty) * used_positions(&part.x_axis, tx);
@@ -219,7 +221,8 @@ static void reduce_rows(struct lth_windows *w, lth_lv image, lth_lv y0, const st
 	lth_lv tap = lth_loop_for(fn, zero, kernel, 1, acc, w->tile_x, sums);
 	place_pixels(&row, image, t_add(fn, y0, t_mul_const(fn, tap, w->y.dilation)), columns, pixels);
 	if (w->op == LTH_WINDOW_FMA)
-		block = lth_loop_offset(fn, block, t_mul_const(fn, tap, w->x_axis.kernel * w->lanes), w->weights_memory);
+		block = lth_loop_offset(fn, block, t_mul_const(fn, tap, w->x_axis.kernel * w->lanes),
+					w->weights_memory);
 	reduce_tile(&row, pixels, channel, block, mask, sums);
 	lth_loop_end_for(fn, sums, w->tile_x, acc);
 }
