@@ -295,7 +295,7 @@ START_TEST(functions_are_counted_before_they_are_inlined)
 {
 	struct lth_buf model = calling_model(function_of("f0", "Softmax", ""), "f30");
 	for (int i = 1; i <= 30; i++) {
-		char name[8], before[8];
+		char name[16], before[16];
 		snprintf(name, sizeof(name), "f%d", i);
 		snprintf(before, sizeof(before), "f%d", i - 1);
 		struct lth_buf function = function_of(name, before, "my"), second = ow_node(before, "m", "b", "c");
