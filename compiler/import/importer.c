@@ -14,44 +14,31 @@
 
 /* ---- maps of names ---- */
 
-static uint32_t map_slot(const struct lth_name_map *map, const char *name)
+static uint64_t hash_name(const char *name)
 {
-	uint32_t mask = map->capacity - 1, slot = (uint32_t)lth_hash_bytes(name, strlen(name), 1) & mask;
-	while (map->slots[slot].name && strcmp(map->slots[slot].name, name) != 0)
-		slot = (slot + 1) & mask;
-	return slot;
+	return lth_hash_bytes(name, strlen(name), 1);
 }
 
 bool lth_name_map_put(struct lth_name_map *map, struct lth_arena *arena, const char *name, uint32_t value)
 {
-	if (map->count * 2 >= map->capacity) {
-		struct lth_name_map fresh = {.capacity = map->capacity ? map->capacity * 2 : 16, .count = map->count};
-		fresh.slots = lth_arena_array(arena, fresh.capacity, sizeof(*fresh.slots));
-		if (!fresh.slots)
-			return false;
-		for (uint32_t i = 0; i < map->capacity; i++)
-			if (map->slots[i].name)
-				fresh.slots[map_slot(&fresh, map->slots[i].name)] = map->slots[i];
-		*map = fresh;
-	}
-	uint32_t slot = map_slot(map, name);
-	assert(!map->slots[slot].name);
-	map->slots[slot] = (struct lth_name_entry){name, value};
-	map->count++;
-	return true;
-}
-
-void lth_name_map_set(struct lth_name_map *map, const char *name, uint32_t value)
-{
-	map->slots[map_slot(map, name)].value = value;
+	uint32_t place = map->table.count;
+	struct lth_name_entry *entries =
+		lth_arena_grow(arena, map->entries, &map->capacity, place + 1, sizeof(*entries));
+	assert(lth_name_map_get(map, name) == LTH_NONE);
+	if (!entries)
+		return false;
+	map->entries = entries;
+	entries[place] = (struct lth_name_entry){name, value};
+	return lth_id_table_put(&map->table, arena, hash_name(name), place);
 }
 
 uint32_t lth_name_map_get(const struct lth_name_map *map, const char *name)
 {
-	if (!map->capacity)
-		return LTH_NONE;
-	const struct lth_name_entry *entry = &map->slots[map_slot(map, name)];
-	return entry->name ? entry->value : LTH_NONE;
+	uint64_t hash = hash_name(name);
+	for (uint32_t at = 0, id; (id = lth_id_table_next(&map->table, hash, &at)) != LTH_ID_NONE;)
+		if (strcmp(map->entries[id].name, name) == 0)
+			return map->entries[id].value;
+	return LTH_NONE;
 }
 
 /* ---- faults ---- */

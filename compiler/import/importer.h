@@ -5,6 +5,7 @@
 #define LTH_IMPORT_IMPORTER_H
 
 #include "compiler/import/import.h"
+#include "runtime/base/id_table.h"
 
 /* A map from names to numbers; keys are borrowed. */
 struct lth_name_entry {
@@ -12,13 +13,13 @@ struct lth_name_entry {
 	uint32_t value;
 };
 struct lth_name_map {
-	struct lth_name_entry *slots;
-	uint32_t capacity, count;
+	struct lth_id_table table; /* of places in entries */
+	struct lth_name_entry *entries;
+	uint32_t capacity;
 };
 /* False when the arena is exhausted. The name must not be in the map. */
 bool lth_name_map_put(struct lth_name_map *map, struct lth_arena *arena, const char *name, uint32_t value);
-void lth_name_map_set(struct lth_name_map *map, const char *name, uint32_t value); /* of a name that is there */
-uint32_t lth_name_map_get(const struct lth_name_map *map, const char *name);       /* LTH_NONE when absent */
+uint32_t lth_name_map_get(const struct lth_name_map *map, const char *name); /* LTH_NONE when absent */
 
 /* An operator that the model uses and Lathe lacks. */
 struct lth_missing_op {

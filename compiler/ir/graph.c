@@ -13,32 +13,18 @@ static const char *name_of(const struct lth_graph *graph, bool of_node, uint32_t
 	return of_node ? graph->nodes[id].name : graph->values[id].name;
 }
 
-static uint32_t name_slot(const struct lth_graph *graph, const struct lth_name_table *table, const char *name)
+static uint64_t hash_name(const char *name)
 {
-	uint32_t mask = table->capacity - 1;
-	uint32_t slot = (uint32_t)lth_hash_bytes(name, strlen(name), 0) & mask;
-	while (table->slots[slot] && strcmp(name_of(graph, table->of_nodes, table->slots[slot] - 1), name) != 0)
-		slot = (slot + 1) & mask;
-	return slot;
+	return lth_hash_bytes(name, strlen(name), 0);
 }
 
-static bool reserve_name(struct lth_graph *graph, struct lth_name_table *table)
+static uint32_t find_name(const struct lth_graph *graph, const struct lth_name_table *table, const char *name)
 {
-	if (table->count * 2 < table->capacity)
-		return true;
-	struct lth_name_table fresh = {.capacity = table->capacity ? table->capacity * 2 : 64,
-				       .count = table->count,
-				       .of_nodes = table->of_nodes,
-				       .suffix = table->suffix};
-	fresh.slots = lth_arena_array(graph->arena, fresh.capacity, sizeof(*fresh.slots));
-	if (!fresh.slots)
-		return false;
-	for (uint32_t i = 0; i < table->capacity; i++)
-		if (table->slots[i])
-			fresh.slots[name_slot(graph, &fresh, name_of(graph, table->of_nodes, table->slots[i] - 1))] =
-				table->slots[i];
-	*table = fresh;
-	return true;
+	uint64_t hash = hash_name(name);
+	for (uint32_t at = 0, id; (id = lth_id_table_next(&table->ids, hash, &at)) != LTH_ID_NONE;)
+		if (strcmp(name_of(graph, table->of_nodes, id), name) == 0)
+			return id;
+	return LTH_NONE;
 }
 
 /* A copy of the name, with ".N" behind it where it is taken. */
@@ -46,9 +32,7 @@ static const char *unique_name(struct lth_graph *graph, struct lth_name_table *t
 {
 	const char *fallback = table->of_nodes ? "node" : "v";
 	const char *base = name && *name ? name : fallback, *candidate = base;
-	if (!reserve_name(graph, table))
-		return NULL;
-	while (table->slots[name_slot(graph, table, candidate)]) {
+	while (find_name(graph, table, candidate) != LTH_NONE) {
 		candidate = lth_arena_printf(graph->arena, "%s.%u", base, ++table->suffix);
 		if (!candidate)
 			return NULL;
@@ -56,16 +40,9 @@ static const char *unique_name(struct lth_graph *graph, struct lth_name_table *t
 	return candidate == base ? lth_arena_strdup(graph->arena, base) : candidate;
 }
 
-static void take_name(struct lth_graph *graph, struct lth_name_table *table, uint32_t id)
+static bool take_name(struct lth_graph *graph, struct lth_name_table *table, uint32_t id)
 {
-	table->slots[name_slot(graph, table, name_of(graph, table->of_nodes, id))] = id + 1;
-	table->count++;
-}
-
-static uint32_t find_name(const struct lth_graph *graph, const struct lth_name_table *table, const char *name)
-{
-	return table->capacity ? table->slots[name_slot(graph, table, name)] - 1
-			       : LTH_NONE; /* empty: 0 - 1 is LTH_NONE */
+	return lth_id_table_put(&table->ids, graph->arena, hash_name(name_of(graph, table->of_nodes, id)), id);
 }
 
 lth_value_id lth_graph_find_value(const struct lth_graph *graph, const char *name)
@@ -80,14 +57,15 @@ lth_node_id lth_graph_find_node(const struct lth_graph *graph, const char *name)
 
 void lth_graph_exchange_names(struct lth_graph *graph, lth_value_id a, lth_value_id b)
 {
-	struct lth_name_table *table = &graph->names->values;
-	uint32_t slot_a = name_slot(graph, table, graph->values[a].name);
-	uint32_t slot_b = name_slot(graph, table, graph->values[b].name);
+	struct lth_id_table *ids = &graph->names->values.ids;
+	uint64_t hash_a = hash_name(graph->values[a].name), hash_b = hash_name(graph->values[b].name);
 	const char *name = graph->values[a].name;
 	graph->values[a].name = graph->values[b].name;
 	graph->values[b].name = name;
-	table->slots[slot_a] = b + 1;
-	table->slots[slot_b] = a + 1;
+	if (hash_a == hash_b) /* found by either */
+		return;
+	lth_id_table_replace(ids, hash_a, a, b);
+	lth_id_table_replace(ids, hash_b, b, a);
 }
 
 /* ---- building ---- */
@@ -121,9 +99,8 @@ lth_value_id lth_graph_value(struct lth_graph *graph, const char *name, const st
 	if (type)
 		value->type = *type;
 	value->name = unique_name(graph, &graph->names->values, name);
-	if (!value->name)
+	if (!value->name || !take_name(graph, &graph->names->values, graph->num_values))
 		return LTH_NONE;
-	take_name(graph, &graph->names->values, graph->num_values);
 	return graph->num_values++;
 }
 
@@ -230,7 +207,8 @@ lth_node_id lth_graph_insert(struct lth_graph *graph, lth_region_id region, uint
 	if ((!name || !*name) && num_outputs && outputs[0] != LTH_NONE)
 		name = graph->values[outputs[0]].name;
 	node->name = unique_name(graph, &graph->names->nodes, name);
-	if (!node->name || !fill_node(graph, node, graph->num_nodes))
+	if (!node->name || !fill_node(graph, node, graph->num_nodes) ||
+	    !take_name(graph, &graph->names->nodes, graph->num_nodes))
 		return LTH_NONE;
 	struct lth_region *r = &graph->regions[region];
 	if (!append_id(graph->arena, &r->nodes, &r->num_nodes, &r->cap_nodes, graph->num_nodes))
@@ -238,7 +216,6 @@ lth_node_id lth_graph_insert(struct lth_graph *graph, lth_region_id region, uint
 	assert(at < r->num_nodes);
 	memmove(&r->nodes[at + 1], &r->nodes[at], (r->num_nodes - 1 - at) * sizeof(*r->nodes));
 	r->nodes[at] = graph->num_nodes;
-	take_name(graph, &graph->names->nodes, graph->num_nodes);
 	return graph->num_nodes++;
 }
 

@@ -3,10 +3,11 @@
 #define LTH_IR_GRAPH_INTERNAL_H
 
 #include "compiler/ir/graph.h"
+#include "runtime/base/id_table.h"
 
-struct lth_name_table { /* open addressing; slots hold id + 1 */
-	uint32_t *slots;
-	uint32_t capacity, count, suffix;
+struct lth_name_table {
+	struct lth_id_table ids; /* by hash of their names */
+	uint32_t suffix;
 	bool of_nodes;
 };
 

@@ -28,7 +28,7 @@ static void put(struct lth_id_table *table, struct lth_id_slot slot)
 
 static bool grow(struct lth_id_table *table, struct lth_arena *arena)
 {
-	enum { FIRST = 64 };
+	enum { FIRST = 16 };
 	struct lth_id_table fresh = {.capacity = table->capacity ? table->capacity * 2 : FIRST};
 	if (table->capacity > UINT32_MAX / 4)
 		return false;
@@ -55,4 +55,14 @@ bool lth_id_table_put(struct lth_id_table *table, struct lth_arena *arena, uint6
 		return false;
 	put(table, (struct lth_id_slot){hash, id + 1});
 	return true;
+}
+
+void lth_id_table_replace(struct lth_id_table *table, uint64_t hash, uint32_t id, uint32_t by)
+{
+	uint32_t place = (uint32_t)hash & (table->capacity - 1);
+	while (table->slots[place].hash != hash || table->slots[place].taken != id + 1) {
+		assert(table->slots[place].taken);
+		place = (place + 1) & (table->capacity - 1);
+	}
+	table->slots[place].taken = by + 1;
 }

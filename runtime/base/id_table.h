@@ -27,5 +27,7 @@ struct lth_id_table {
 uint32_t lth_id_table_next(const struct lth_id_table *table, uint64_t hash, uint32_t *at);
 /* Adds an id, below LTH_ID_NONE; false when the arena is exhausted. */
 bool lth_id_table_put(struct lth_id_table *table, struct lth_arena *arena, uint64_t hash, uint32_t id);
+/* Puts another id in the place of one that is there. */
+void lth_id_table_replace(struct lth_id_table *table, uint64_t hash, uint32_t id, uint32_t by);
 
 #endif

@@ -181,6 +181,11 @@ START_TEST(id_table_keeps_all_through_growth)
 			ck_assert_uint_eq(lth_id_table_next(&table, UINT64_MAX - k, &at), id);
 		ck_assert_uint_eq(lth_id_table_next(&table, UINT64_MAX - k, &at), LTH_ID_NONE);
 	}
+	lth_id_table_replace(&table, UINT64_MAX - 3, 10, 5000);
+	at = 0;
+	ck_assert_uint_eq(lth_id_table_next(&table, UINT64_MAX - 3, &at), 3);
+	ck_assert_uint_eq(lth_id_table_next(&table, UINT64_MAX - 3, &at), 5000);
+	ck_assert_uint_eq(lth_id_table_next(&table, UINT64_MAX - 3, &at), 17);
 	lth_arena_destroy(&arena);
 }
 END_TEST
