@@ -61,7 +61,8 @@ static lth_sx read_a(struct lth_lower *lower, const struct lth_node *node, const
 	struct lth_sx_pool *pool = lth_lower_pool(lower);
 	struct lth_dims *dims = lth_lower_graph(lower)->dims;
 	uint32_t last = lth_rank(lower, node->inputs[A]) - 1;
-	lth_dim size = lth_dim_const(dims, lth_op_int(node, "block_size")), extent = lth_extent_dim(lower, node->inputs[A], -1);
+	lth_dim size = lth_dim_const(dims, lth_op_int(node, "block_size"));
+	lth_dim extent = lth_extent_dim(lower, node->inputs[A], -1);
 	lth_sx at[LTH_MAX_RANK];
 	for (uint32_t i = 0; i < last; i++)
 		at[i] = index[i];
@@ -81,25 +82,28 @@ static lth_sx block_matmul_stage(struct lth_lower *lower, const struct lth_node 
 	struct lth_sx_pool *pool = lth_lower_pool(lower);
 	uint32_t rank = lth_rank(lower, node->outputs[0]);
 	int64_t bits = lth_op_int(node, "bits"), each = 8 / bits, runs = lth_op_int(node, "block_size") / RUN;
-	lth_sx column = index[rank - 1], block = index[rank];
+	lth_sx column = index[rank - 1], block = index[rank]; /* and the run within the block */
 	lth_sx run = lth_add(pool, lth_mul(pool, block, lth_sx_int(pool, runs)), index[rank + 1]);
 	lth_sx sum = LTH_SX_NONE, sum_a = LTH_SX_NONE, byte = LTH_SX_NONE;
+	lth_sx mask = lth_sx_const_i(pool, LTH_DTYPE_U8, (1 << bits) - 1);
+	lth_sx first_k = lth_mul(pool, run, lth_sx_int(pool, RUN));
+	lth_sx first_byte = lth_mul(pool, run, lth_sx_int(pool, RUN / each));
 	for (int64_t e = 0; e < RUN; e++) {
-		lth_sx k = lth_add(pool, lth_mul(pool, run, lth_sx_int(pool, RUN)), lth_sx_int(pool, e));
-		lth_sx row = lth_add(pool, lth_mul(pool, run, lth_sx_int(pool, RUN / each)), lth_sx_int(pool, e / each));
+		lth_sx row = lth_add(pool, first_byte, lth_sx_int(pool, e / each));
 		if (e % each == 0)
 			byte = lth_read(lower, node->inputs[W], (lth_sx[]){row, column});
 		lth_sx shift = lth_sx_const_i(pool, LTH_DTYPE_U8, e % each * bits);
-		lth_sx mask = lth_sx_const_i(pool, LTH_DTYPE_U8, (1 << bits) - 1);
-		lth_sx q = lth_sx_cast(pool, lth_and(pool, lth_sx_op2(pool, LTH_SCALAR_SHR, byte, shift), mask), LTH_DTYPE_F32);
-		lth_sx a = read_a(lower, node, index, k), product = lth_mul(pool, a, q);
+		lth_sx q = lth_and(pool, lth_sx_op2(pool, LTH_SCALAR_SHR, byte, shift), mask);
+		lth_sx a = read_a(lower, node, index, lth_add(pool, first_k, lth_sx_int(pool, e)));
+		lth_sx product = lth_mul(pool, a, lth_sx_cast(pool, q, LTH_DTYPE_F32));
 		sum = e ? lth_add(pool, sum, product) : product;
 		sum_a = e ? lth_add(pool, sum_a, a) : a;
 	}
 	lth_sx scale = lth_read(lower, node->inputs[SCALES], (lth_sx[]){block, column});
 	lth_sx zero = lth_sx_const_f(pool, LTH_DTYPE_F32, (double)(1 << (bits - 1)));
-	if (lth_node_input(node, ZERO_POINTS) != LTH_NONE)
-		zero = lth_sx_cast(pool, lth_read(lower, node->inputs[ZERO_POINTS], (lth_sx[]){block, column}), LTH_DTYPE_F32);
+	lth_value_id zeros = lth_node_input(node, ZERO_POINTS);
+	if (zeros != LTH_NONE)
+		zero = lth_sx_cast(pool, lth_read(lower, zeros, (lth_sx[]){block, column}), LTH_DTYPE_F32);
 	return lth_mul(pool, scale, lth_sub(pool, sum, lth_mul(pool, zero, sum_a)));
 }
 

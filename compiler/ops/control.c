@@ -10,7 +10,7 @@
 lth_region_id lth_control_region(const struct lth_node *node, const char *name)
 {
 	const struct lth_attr *attr = lth_node_attr(node, name);
-	return attr ? attr->id : LTH_NONE;
+	return attr && attr->kind == LTH_ATTR_REGION ? attr->id : LTH_NONE;
 }
 
 enum lth_code lth_control_enter(struct lth_infer *infer, lth_region_id region)

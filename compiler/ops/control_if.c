@@ -86,16 +86,21 @@ static bool arms_differ(const struct lth_graph *graph, const struct lth_node *no
 	return false;
 }
 
-/* Whether a region ends in an If whose results differ in rank. */
+/* Whether a region ends in an If whose results differ in rank. That node may not have been looked at yet. */
 static bool is_open(const struct lth_graph *graph, lth_region_id id)
 {
+	if (id == LTH_NONE)
+		return false;
 	const struct lth_region *region = &graph->regions[id];
 	uint32_t at = region->num_nodes;
 	while (at > 0 && graph->nodes[region->nodes[at - 1]].deleted)
 		at--;
 	const struct lth_node *last = at ? &graph->nodes[region->nodes[at - 1]] : NULL;
-	return last && last->op == &lth_ops[LTH_OP_ID_If] &&
-	       (arms_differ(graph, last) || is_open(graph, arm_of(last, true)) || is_open(graph, arm_of(last, false)));
+	if (!last || last->op != &lth_ops[LTH_OP_ID_If])
+		return false;
+	lth_region_id arms[2] = {arm_of(last, true), arm_of(last, false)};
+	return (arms[0] != LTH_NONE && arms[1] != LTH_NONE && arms_differ(graph, last)) || is_open(graph, arms[0]) ||
+	       is_open(graph, arms[1]);
 }
 
 /* Infers a branch; sets *open, without an error, where it needs what follows the node. */

@@ -136,10 +136,14 @@ bool lth_control_has_rest(const struct lth_infer *infer)
 enum lth_code lth_control_move_rest(struct lth_infer *infer, const lth_region_id *arms, uint32_t num_arms)
 {
 	struct split split = {.infer = infer, .outer = infer->node->region};
+	for (uint32_t i = 0; i < num_arms; i++)
+		if (infer->graph->regions[arms[i]].num_outputs < infer->node->num_outputs)
+			return lth_infer_reject(infer, "a result for each output", "%u for %u",
+						infer->graph->regions[arms[i]].num_outputs, infer->node->num_outputs);
 	if (num_arms > 1 && lth_graph_live_nodes(infer->graph) > MOST_COPIES)
 		return lth_infer_unsupported(infer, "give both branches results of one rank",
-					     "its branches differ in rank, as those of many others do: with a copy of what "
-					     "follows for each, the model has more than %d nodes",
+					     "its branches differ in rank, as those of many others do: with copies of "
+					     "what follows, the model has more than %d nodes",
 					     MOST_COPIES);
 	bool ok = find_rest(&split);
 	for (uint32_t i = 1; i < num_arms && ok; i++)

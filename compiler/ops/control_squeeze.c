@@ -13,8 +13,9 @@ struct squeeze {
 	lth_value_id is_one[LTH_MAX_RANK]; /* for the axes in question */
 };
 
-static lth_value_id add_node(struct squeeze *squeeze, lth_region_id region, enum lth_op_id op, const lth_value_id *inputs,
-			     uint32_t count, const struct lth_attr *attrs, uint32_t num_attrs)
+static lth_value_id add_node(struct squeeze *squeeze, lth_region_id region, enum lth_op_id op,
+			     const lth_value_id *inputs, uint32_t count, const struct lth_attr *attrs,
+			     uint32_t num_attrs)
 {
 	struct lth_graph *graph = squeeze->infer->graph;
 	lth_value_id out = lth_graph_value(graph, lth_ops[op].name, NULL);
@@ -81,14 +82,16 @@ enum lth_code lth_control_squeeze(struct lth_infer *infer, uint32_t ones, uint32
 	lth_value_id *condition = lth_arena_array(graph->arena, 1, sizeof(*condition));
 	struct lth_attr *arms = lth_arena_array(graph->arena, 2, sizeof(*arms));
 	if (__builtin_popcount(open) > MOST_AXES)
-		return lth_infer_unsupported(infer, "name the axes",
-					     "the output's rank depends on whether %d axes are 1", __builtin_popcount(open));
+		return lth_infer_unsupported(infer, "name the axes", "the output's rank depends on whether %d axes are 1",
+					     __builtin_popcount(open));
 	infer->at = 0;
 	infer->first_built = graph->num_nodes;
+	lth_value_id one = lth_build_scalar(infer, LTH_DTYPE_I64, 1);
 	for (uint32_t axis = 0; axis < LTH_MAX_RANK; axis++) {
-		lth_value_id one = lth_build_scalar(infer, LTH_DTYPE_I64, 1);
-		if (open & 1u << axis)
-			squeeze.is_one[axis] = lth_build2(infer, LTH_OP_ID_Equal, lth_build_extent(infer, squeeze.x, axis), one);
+		if (!(open & 1u << axis))
+			continue;
+		lth_value_id extent = lth_build_extent(infer, squeeze.x, axis);
+		squeeze.is_one[axis] = lth_build2(infer, LTH_OP_ID_Equal, extent, one);
 	}
 	if (infer->failed)
 		return infer->failed;

@@ -62,10 +62,10 @@ static enum lth_code check_transposed(struct lth_infer *infer, uint32_t spatial)
 		if (count != spatial && (i > 0 || count != spatial + 2))
 			return lth_infer_reject(infer, "one entry an axis of the image", "%u in %s for %u axes", count,
 						names[i], spatial);
+		const char *rule = i == 0 ? "1 or more, within 32 bits" : "0 or more, within 32 bits";
 		for (uint32_t k = 0; k < count; k++)
 			if (list[k] < (i == 0) || list[k] > INT32_MAX)
-				return lth_infer_reject(infer, i == 0 ? "1 or more, within 32 bits" : "0 or more, within 32 bits",
-							"%lld in %s", (long long)list[k], names[i]);
+				return lth_infer_reject(infer, rule, "%lld in %s", (long long)list[k], names[i]);
 	}
 	return LTH_OK;
 }

@@ -472,6 +472,9 @@ static const struct {
 	 LTH_INVALID_GRAPH, "input 1 's' has rank 2, expected rank 1"},
 	{"input %x : f32[3, 2]\n%y = Scan(%x) {body: region(%e : f32[2]) { %f = Neg(%e) : f32[2] output %f }, num_scan_inputs: 1, "
 	 "scan_input_directions: [2]} : f32[]\noutput %y\n", LTH_INVALID_GRAPH, "2 in scan_input_directions"},
+	{"symbol n in [1, *]\ninput %c : bool[]\ninput %x : f32[n]\n%y, %z = If(%c) {then_branch: region() { %a = Neg(%x) : f32[n] "
+	 "output %a }, else_branch: region() { %b = ReduceSum(%x) {keepdims: 0} : f32[] output %b }} : f32[], f32[]\n"
+	 "%w = Add(%y, %z) : f32[]\noutput %w\n", LTH_INVALID_GRAPH, "found 1 for 2"},
 	{"input %x : u8[4]\n%y = Neg(%x) : u8[]\noutput %y\n", LTH_INVALID_GRAPH, "is of type u8"},
 	{"input %x : f32[1, 2, 4]\ninput %w : f32[1, 3, 4]\ninput %r : f32[1, 3, 3]\n"
 	 "%y = RNN(%x, %w, %r) {clip: -1.0, hidden_size: 3} : f32[]\noutput %y\n", LTH_INVALID_GRAPH, "clip -1"},
