@@ -4,6 +4,7 @@
 #include "compiler/ops/build.h"
 #include "compiler/ops/resize.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { INPUT = LTH_RESIZE_INPUT, SCALES = LTH_RESIZE_SCALES, SIZES = LTH_RESIZE_SIZES };
@@ -13,6 +14,7 @@ struct dense {
 	lth_value_id in, out, in_real, out_real; /* extents of the axis: i64 and f64 scalars */
 	lth_value_id scale, length;              /* f64 scalars; the length is not rounded to whole places by scales */
 	bool cubic;
+	enum lth_dtype work; /* of the sums: f32 for shorter floats, else f64 */
 };
 
 static lth_value_id real(struct dense *d, double value)
@@ -87,6 +89,11 @@ static lth_value_id points(struct dense *d)
 	x = apply(d, LTH_OP_ID_Sub, apply(d, LTH_OP_ID_Div, apply(d, LTH_OP_ID_Add, index, half), d->scale), half);
 	if (lth_op_string_is(infer->node, mode, "half_pixel"))
 		return x;
+	if (lth_op_string_is(infer->node, mode, "half_pixel_symmetric")) { /* the middles lie on each other */
+		lth_value_id full = apply(d, LTH_OP_ID_Mul, d->in_real, d->scale);
+		lth_value_id less = apply(d, LTH_OP_ID_Sub, one, apply(d, LTH_OP_ID_Div, d->out_real, full));
+		return apply(d, LTH_OP_ID_Add, x, apply(d, LTH_OP_ID_Mul, apply(d, LTH_OP_ID_Mul, d->in_real, half), less));
+	}
 	if (!lth_op_string_is(infer->node, mode, "pytorch_half_pixel"))
 		return LTH_NONE;
 	lth_value_id several = apply(d, LTH_OP_ID_Less, one, d->out_real);
@@ -148,7 +155,7 @@ static lth_value_id resample(struct dense *d, lth_value_id y, uint32_t axis, uin
 	lth_value_id first = lth_build1(infer, LTH_OP_ID_Neg, margin);
 	lth_value_id places = count(d, first, apply(d, LTH_OP_ID_Add, d->in, margin));
 	lth_value_id zero = lth_build_scalar(infer, LTH_DTYPE_I64, 0), one = lth_build_scalar(infer, LTH_DTYPE_I64, 1);
-	lth_value_id w = lth_build_cast(infer, weights(d, x, places, shrink), LTH_DTYPE_F32);
+	lth_value_id w = lth_build_cast(infer, weights(d, x, places, shrink), d->work);
 	lth_value_id edge = apply(d, LTH_OP_ID_Sub, d->in, one);
 	lth_value_id source = apply(d, LTH_OP_ID_Max, apply(d, LTH_OP_ID_Min, places, edge), zero);
 	y = lth_build_gather(infer, y, source, axis);
@@ -162,21 +169,32 @@ static lth_value_id resample(struct dense *d, lth_value_id y, uint32_t axis, uin
 	return axis + 1 == rank ? y : lth_build_transpose(infer, y, perm, rank);
 }
 
+/* Rounded to whole numbers of the type. */
+static lth_value_id limited(struct dense *d, lth_value_id y, enum lth_dtype dtype)
+{
+	bool is_signed = lth_dtype_class(dtype) == LTH_CLASS_INT;
+	double most = ldexp(1, (int)lth_dtype_bits(dtype) - is_signed), least = is_signed ? -most : 0;
+	const lth_value_id in[] = {lth_build1(d->infer, LTH_OP_ID_Round, y), real(d, least), real(d, most - 1)};
+	return lth_build(d->infer, LTH_OP_ID_Clip, in, 3, NULL, 0);
+}
+
 enum lth_code lth_resize_dense(struct lth_infer *infer)
 {
-	struct dense d = {.infer = infer, .cubic = lth_op_string_is(infer->node, "mode", "cubic")};
 	enum lth_dtype dtype = lth_infer_type(infer, INPUT)->dtype;
+	bool is_short = lth_dtype_in(dtype, "f16|bf16|f32"), is_whole = lth_dtype_in(dtype, "i8|u8|i16|u16|i32|u32");
+	struct dense d = {.infer = infer, .cubic = lth_op_string_is(infer->node, "mode", "cubic"),
+			  .work = is_short ? LTH_DTYPE_F32 : LTH_DTYPE_F64};
 	uint32_t rank = lth_infer_rank(infer, INPUT), count;
 	lth_value_id inputs[SIZES + 1];
 	for (uint32_t i = 0; i <= SIZES; i++)
 		inputs[i] = lth_node_input(infer->node, i);
-	if (dtype != LTH_DTYPE_F32 && dtype != LTH_DTYPE_F16 && dtype != LTH_DTYPE_BF16)
+	if (!is_short && !is_whole && dtype != LTH_DTYPE_F64)
 		return lth_infer_unsupported(infer, "make the scales constants",
 					     "antialiasing of type %s by scales that only the run knows", lth_dtype_text(dtype));
 	if (inputs[SIZES] == LTH_NONE)
 		return lth_infer_reject(infer, "scales above 0", "a scale of 0");
 	lth_value_id shape = lth_build1(infer, LTH_OP_ID_Shape, inputs[INPUT]);
-	lth_value_id y = lth_build_cast(infer, inputs[INPUT], LTH_DTYPE_F32);
+	lth_value_id y = lth_build_cast(infer, inputs[INPUT], d.work);
 	for (uint32_t axis = 0; axis < rank && !infer->failed; axis++) {
 		uint32_t place = lth_resize_place(infer->node, axis, rank, &count);
 		if (place == UINT32_MAX)
@@ -187,6 +205,6 @@ enum lth_code lth_resize_dense(struct lth_infer *infer)
 			return lth_infer_unsupported(infer, "make the scales constants",
 						     "antialiasing in these coordinates by scales that only the run knows");
 	}
-	lth_build_output(infer, 0, lth_build_cast(infer, y, dtype));
+	lth_build_output(infer, 0, lth_build_cast(infer, is_whole ? limited(&d, y, dtype) : y, dtype));
 	return LTH_OK;
 }
