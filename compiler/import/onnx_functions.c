@@ -22,7 +22,8 @@ static uint64_t hash_names(const char *domain, const char *name, const char *ove
 	return lth_hash_bytes(overload, strlen(overload), hash);
 }
 
-const Lth__Onnx__Function *lth_onnx_function(const struct lth_onnx *onnx, const Lth__Onnx__Node *node, uint32_t *out_index)
+const Lth__Onnx__Function *lth_onnx_function(const struct lth_onnx *onnx, const Lth__Onnx__Node *node,
+					     uint32_t *out_index)
 {
 	const char *domain = lth_onnx_domain(node->domain), *name = text_or_empty(node->op_type);
 	const char *overload = text_or_empty(node->overload);

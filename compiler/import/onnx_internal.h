@@ -1,5 +1,6 @@
 /* Inside of the ONNX importer. onnx_wire.c bounds what protobuf-c may be given, onnx_tensor.c and onnx_type.c turn
- * tensors and types, onnx_order.c orders nodes, onnx_functions.c finds and counts functions, onnx_graph.c walks graphs and functions. */
+ * tensors and types, onnx_order.c orders nodes, onnx_functions.c finds and counts functions, onnx_graph.c walks graphs
+ * and functions. */
 #ifndef LTH_IMPORT_ONNX_INTERNAL_H
 #define LTH_IMPORT_ONNX_INTERNAL_H
 

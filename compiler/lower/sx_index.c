@@ -100,8 +100,8 @@ static int compare_numbers(uint64_t a, uint64_t b)
 	return (a > b) - (a < b);
 }
 
-/* The structural order of expressions: ids depend on which was made first, which C leaves open where both are arguments of
- * one call. Of different expressions only the first operands that differ are looked into. */
+/* The structural order of expressions: ids depend on which was made first, which C leaves open where both are arguments
+ * of one call. Of different expressions only the first operands that differ are looked into. */
 static int compare_atoms(const struct lth_sx_pool *pool, lth_sx x, lth_sx y)
 {
 	if (x == y)
@@ -114,8 +114,10 @@ static int compare_atoms(const struct lth_sx_pool *pool, lth_sx x, lth_sx y)
 	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
 		if (facts[i][0] != facts[i][1])
 			return compare_numbers(facts[i][0], facts[i][1]);
+	if (a->dim != b->dim && (a->dim == LTH_DIM_NONE || b->dim == LTH_DIM_NONE))
+		return a->dim == LTH_DIM_NONE ? -1 : 1;
 	if (a->dim != b->dim)
-		return a->dim == LTH_DIM_NONE ? -1 : b->dim == LTH_DIM_NONE ? 1 : lth_dim_compare(pool->dims, a->dim, b->dim);
+		return lth_dim_compare(pool->dims, a->dim, b->dim);
 	for (int k = 0; k < 3; k++)
 		if (a->operands[k] != b->operands[k])
 			return compare_atoms(pool, a->operands[k], b->operands[k]);

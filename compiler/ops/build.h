@@ -30,8 +30,8 @@ static inline lth_value_id lth_in(const struct lth_infer *infer, uint32_t i)
 
 /* Runs `expand` (a composite's own, or that of one form of an operator) and takes the node out of the graph. */
 LTH_MUST_CHECK enum lth_code lth_build_expand(struct lth_infer *infer, lth_infer_fn expand);
-/* The types of what the composite gives, and nothing else: what `expand` built is taken out again, since it may hold sizes
- * that a loop around has yet to change. */
+/* The types of what the composite gives, and nothing else: what `expand` built is taken out again, since it may hold
+ * sizes that a loop around has yet to change. */
 LTH_MUST_CHECK enum lth_code lth_build_look(struct lth_infer *infer, lth_infer_fn expand);
 
 /* A node of the operator with one output, before the composite; inputs LTH_NONE are absent. */

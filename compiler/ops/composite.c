@@ -349,8 +349,8 @@ static enum lth_code expand_causal_conv(struct lth_infer *infer)
 	if (!lth_build_wants(infer, 1))
 		return LTH_OK;
 	lth_value_id start = sub(infer, lth_build_extent(infer, padded, 2), ahead); /* the last taps - 1 */
-	lth_value_id from = as_list(infer, start), to = lth_build_ints(infer, &far, 1), axis = lth_build_ints(infer, &two, 1);
-	lth_value_id slice[] = {padded, from, to, axis};
+	lth_value_id from = as_list(infer, start), to = lth_build_ints(infer, &far, 1);
+	lth_value_id slice[] = {padded, from, to, lth_build_ints(infer, &two, 1)};
 	lth_build_output(infer, 1, lth_build(infer, LTH_OP_ID_Slice, slice, 4, NULL, 0));
 	return LTH_OK;
 }

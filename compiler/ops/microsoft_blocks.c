@@ -82,9 +82,10 @@ static lth_value_id multiply_blocks(struct lth_infer *infer, lth_value_id bytes,
 {
 	static const int64_t turned[] = {1, 0};
 	const struct lth_attr attrs[] = {lth_attr_int("bits", b->bits), lth_attr_int("block_size", b->size)};
-	const lth_value_id in[] = {lth_in(infer, A), lth_build_transpose(infer, bytes, turned, 2),
-				   lth_build_transpose(infer, scale, turned, 2),
-				   zero == LTH_NONE ? zero : lth_build_transpose(infer, zero, turned, 2)};
+	bytes = lth_build_transpose(infer, bytes, turned, 2);
+	scale = lth_build_transpose(infer, scale, turned, 2);
+	zero = zero == LTH_NONE ? zero : lth_build_transpose(infer, zero, turned, 2);
+	const lth_value_id in[] = {lth_in(infer, A), bytes, scale, zero};
 	return lth_build(infer, LTH_OP_ID_BlockMatMul, in, 4, attrs, 2);
 }
 

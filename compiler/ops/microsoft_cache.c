@@ -57,7 +57,8 @@ lth_value_id lth_ms_cached(struct lth_infer *infer, const struct lth_ms_cache *c
 	if (cache->dtype == LTH_DTYPE_F8E4M3)
 		return lth_build_cast(infer, x, cache->dtype);
 	double most = cache->bits == 4 ? 8 : 128;
-	const lth_value_id limited[] = {lth_build1(infer, LTH_OP_ID_Round, x), number(infer, -most), number(infer, most - 1)};
+	lth_value_id rounded = lth_build1(infer, LTH_OP_ID_Round, x), low = number(infer, -most);
+	const lth_value_id limited[] = {rounded, low, number(infer, most - 1)};
 	x = lth_build(infer, LTH_OP_ID_Clip, limited, 3, NULL, 0);
 	return cache->bits == 4 ? packed(infer, x) : lth_build_cast(infer, x, cache->dtype);
 }
@@ -66,9 +67,10 @@ lth_value_id lth_ms_uncached(struct lth_infer *infer, const struct lth_ms_cache 
 {
 	if (cache->scale == LTH_NONE)
 		return x;
-	if (cache->bits == 4)
-		x = lth_build2(infer, LTH_OP_ID_Sub, lth_build_cast(infer, lth_ms_unpacked(infer, x, 4), LTH_DTYPE_F32),
-			       number(infer, 8));
+	if (cache->bits == 4) {
+		x = lth_build_cast(infer, lth_ms_unpacked(infer, x, 4), LTH_DTYPE_F32);
+		x = lth_build2(infer, LTH_OP_ID_Sub, x, number(infer, 8));
+	}
 	x = lth_build2(infer, LTH_OP_ID_Mul, lth_build_cast(infer, x, LTH_DTYPE_F32), cache->scale);
 	return lth_build_cast(infer, x, dtype);
 }

@@ -58,8 +58,10 @@ static lth_value_id all_positions(struct lth_infer *infer, lth_value_id given, l
 static lth_value_id whole_heads(struct lth_infer *infer, lth_value_id x, lth_value_id cosine)
 {
 	static const int64_t kept[] = {0, 0, -1}, perm[] = {0, 2, 1, 3}, one = 1;
-	lth_value_id size = binary(infer, LTH_OP_ID_Mul, lth_build_extent(infer, cosine, 1), whole(infer, 2));
-	const lth_value_id shape[] = {lth_build_ints(infer, kept, 3), lth_build_reshape(infer, size, &one, 1)};
+	lth_value_id half = lth_build_extent(infer, cosine, 1);
+	lth_value_id size = binary(infer, LTH_OP_ID_Mul, half, whole(infer, 2));
+	lth_value_id before = lth_build_ints(infer, kept, 3);
+	const lth_value_id shape[] = {before, lth_build_reshape(infer, size, &one, 1)};
 	x = binary(infer, LTH_OP_ID_Reshape, x, lth_build_concat(infer, shape, 2, 0));
 	return lth_build_transpose(infer, x, perm, 4);
 }

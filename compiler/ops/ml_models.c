@@ -215,7 +215,8 @@ static enum lth_code infer_pair_coupling(struct lth_infer *infer)
 		code = lth_infer_reject(infer, "2 to 32767 classes", "%lld", (long long)classes);
 	if (!code)
 		code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, 0, 1),
-					 lth_dim_const(infer->dims, classes * (classes - 1) / 2), "a column for each pair");
+					 lth_dim_const(infer->dims, classes * (classes - 1) / 2),
+					 "a column for each pair");
 	const lth_dim dims[2] = {lth_infer_dim(infer, 0, 0), lth_dim_const(infer->dims, classes)};
 	return code ? code : lth_infer_output(infer, 0, LTH_DTYPE_F32, 2, dims);
 }

@@ -33,9 +33,9 @@ typedef enum lth_code (*lth_infer_fn)(struct lth_infer *infer);
 /* The entry of a family file. Functions that do not apply to the operator's kind are NULL. */
 struct lth_op_impl {
 	lth_infer_fn infer;  /* checks; output types, shapes and contents */
-	/* COMPOSITE, instead of all others: builds the nodes that stand for it (build.h). While the types of a loop around
-	 * have not settled, they are built for their types and taken out again; one that cannot be built yet has `infer`,
-	 * too, which gives types alone. */
+	/* COMPOSITE, instead of all others: builds the nodes that stand for it (build.h). While the types of a loop
+	 * around have not settled, they are built for their types and taken out again; one that cannot be built yet has
+	 * `infer`, too, which gives types alone. */
 	lth_infer_fn expand;
 	lth_element_fn element;
 	lth_reduction_fn reduction;

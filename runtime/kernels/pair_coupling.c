@@ -3,9 +3,9 @@
  *   output: f32 [rows, classes]; input: f32 [rows, classes * (classes - 1) / 2], the probability of the first class of
  *   each pair against the second, pairs in order (0, 1), (0, 2) ..., (1, 2) ...
  *
- * The second method of Wu, Lin and Weng (Probability Estimates for Multi-class Classification by Pairwise Coupling, JMLR
- * 5, 2004), with the end of its iterations as LIBSVM has it: models were made with these numbers in mind, so that a
- * better solution of the same equations would be another answer. Single precision for the same reason. */
+ * The second method of Wu, Lin and Weng (Probability Estimates for Multi-class Classification by Pairwise Coupling,
+ * JMLR 5, 2004), with the end of its iterations as LIBSVM has it: models were made with these numbers in mind, so that
+ * a better solution of the same equations would be another answer. Single precision for the same reason. */
 #include "runtime/exec/pool.h"
 #include "runtime/kernels/copy.h"
 #include "runtime/kernels/walk.h"
@@ -76,7 +76,7 @@ int lth_builtin_pair_coupling(struct lth_builtin_call *call)
 	int64_t classes = out.rank == 2 ? out.dims[1] : 0;
 	if (!in.data || in.rank != 2 || in.dtype != LTH_DTYPE_F32 || out.dtype != LTH_DTYPE_F32 || classes < 2 ||
 	    classes > INT16_MAX || in.dims[0] != out.dims[0] || in.dims[1] != classes * (classes - 1) / 2)
-		return lth_builtin_fail(call, LTH_KERNEL_SHAPE, "pair_coupling takes a probability for each pair of classes");
+		return lth_builtin_fail(call, LTH_KERNEL_SHAPE, "pair_coupling takes a probability of each pair");
 	int64_t bytes = (2 * classes * classes + classes) * (int64_t)sizeof(float);
 	float *wins = lth_pool_take(call->pool, bytes), *to = out.data;
 	if (!wins)

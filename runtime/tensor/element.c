@@ -97,14 +97,14 @@ double lth_host_element(const struct lth_host_tensor *tensor, int64_t index)
 static void print_number(enum lth_dtype dtype, double value, bool exact, struct lth_buf *out)
 {
 	bool is_double = dtype == LTH_DTYPE_F64 || dtype == LTH_DTYPE_C128;
-	int digits = is_double ? 15 : 7;
+	int digits = exact ? FLT_DIG : is_double ? DBL_DIG : FLT_DIG + 1;
+	int most = is_double ? DBL_DECIMAL_DIG : FLT_DECIMAL_DIG;
 	char text[40];
-	if (exact && value == value)
-		for (digits = is_double ? DBL_DIG : FLT_DIG; digits < (is_double ? DBL_DECIMAL_DIG : FLT_DECIMAL_DIG); digits++) {
-			snprintf(text, sizeof(text), "%.*g", digits, value);
-			if ((is_double ? strtod(text, NULL) : (double)strtof(text, NULL)) == value)
-				break;
-		}
+	for (; exact && digits < most; digits++) {
+		snprintf(text, sizeof(text), "%.*g", digits, value);
+		if ((is_double ? strtod(text, NULL) : (double)strtof(text, NULL)) == value)
+			break;
+	}
 	lth_buf_printf(out, "%.*g", digits, value);
 }
 

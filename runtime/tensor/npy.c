@@ -1,6 +1,6 @@
 /* NumPy's .npy (numpy.lib.format): magic, version, the length of a header, the header, the elements. The header is a
- * Python dict of three known keys, read by a small parser that takes what NumPy writes and refuses the rest. Elements of
- * either byte order and either order of axes are read; little-endian and row-major is what is written. */
+ * Python dict of three known keys, read by a small parser that takes what NumPy writes and refuses the rest. Elements
+ * of either byte order and either order of axes are read; little-endian and row-major is what is written. */
 #include "runtime/tensor/host.h"
 
 #include <stdarg.h>
@@ -67,7 +67,8 @@ static enum lth_code read_descr(struct reader *r, struct lth_host_tensor *t)
 		return fail(r, "a type as text", "'%s...'", descr);
 	r->big_endian = descr[0] == '>';
 	for (int i = 0; i < NUM_TYPES; i++)
-		if (strcmp(types[i].descr, descr) == 0 || (r->big_endian && strcmp(types[i].descr + 1, descr + 1) == 0)) {
+		if (strcmp(types[i].descr, descr) == 0 ||
+		    (r->big_endian && strcmp(types[i].descr + 1, descr + 1) == 0)) {
 			t->dtype = types[i].dtype;
 			return LTH_OK;
 		}

@@ -1,5 +1,5 @@
-/* Fuzz target of what lies between a model and machine code: import, inference, graph passes, groups, lowering, the memory
- * passes, with every verifier on. The model may be refused at any point, but nothing may turn out to be broken. */
+/* Fuzz target of what lies between a model and machine code: import, inference, graph passes, groups, lowering, the
+ * memory passes, with every verifier on. The model may be refused at any point, but nothing may turn out to be broken. */
 #include "compiler/compile.h"
 
 #include <assert.h>
@@ -15,8 +15,8 @@ static json_t *options_for(const uint8_t *data, size_t size)
 	for (size_t i = 0; i < size; i++)
 		sum = sum * 31 + data[i];
 	return json_pack("{s:i, s:b, s:b, s:s, s:[s,s,s,s]}", "opt_level", (int)(sum >> 8 & 3), "symbolic",
-			 (int)(sum >> 10 & 1), "verify", 1, "target", "x86-64-v3", "artifacts", "ir", "loops", "program",
-			 "plan");
+			 (int)(sum >> 10 & 1), "verify", 1, "target", "x86-64-v3", "artifacts", "ir", "loops",
+			 "program", "plan");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

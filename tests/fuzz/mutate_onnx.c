@@ -1,6 +1,6 @@
 /* Mutates ONNX models as trees of messages, by protobuf-c's descriptors, for the fuzz targets that read them: bytes
- * changed at random seldom come through the wire format, and what does is seldom a graph. A mutation changes one field of
- * one message: a number to one that is near or at an edge, a name to another that the model has, an operator or an
+ * changed at random seldom come through the wire format, and what does is seldom a graph. A mutation changes one field
+ * of one message: a number to one that is near or at an edge, a name to another that the model has, an operator or an
  * attribute to another that Lathe knows; a list loses, repeats or swaps elements; a message is dropped, emptied or
  * replaced by another of its kind from anywhere in the model, so that operands cross, nodes move into subgraphs and
  * functions, and types and constants trade places. Crossing two models does the latter between them. */
@@ -126,7 +126,8 @@ static ProtobufCMessage *copy_message(struct tree *tree, const ProtobufCMessage 
 }
 
 /* Another message of the kind, from anywhere in `from`; seldom, a new one without fields. */
-static ProtobufCMessage *other_message(struct tree *tree, const struct tree *from, const ProtobufCMessageDescriptor *kind)
+static ProtobufCMessage *other_message(struct tree *tree, const struct tree *from,
+				       const ProtobufCMessageDescriptor *kind)
 {
 	uint32_t start = pick(tree, from->num_messages);
 	for (uint32_t i = 0; i < from->num_messages && (i || pick(tree, 16)); i++) {

@@ -227,7 +227,8 @@ START_TEST(npy_reads_either_order_of_axes_and_bytes)
 		{"{'descr': '>i2', 'fortran_order': True, 'shape': (2, 3), }", "\0\1\0\4\0\2\0\5\0\3\0\6", 12,
 		 "[1,2,3,4,5,6]"},
 		{"{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }", "\x3f\x80\0\0\xc0\0\0\0", 8, "[1,-2]"},
-		{"{'descr': '>c8', 'fortran_order': False, 'shape': (1,), }", "\x3f\x80\0\0\xc0\0\0\0", 8, "[\"1-2i\"]"},
+		{"{'descr': '>c8', 'fortran_order': False, 'shape': (1,), }", "\x3f\x80\0\0\xc0\0\0\0", 8,
+		 "[\"1-2i\"]"},
 		{"{'descr': '<f8', 'fortran_order': True, 'shape': (0, 4611686018427387904, 4), }", "", 0, "[]"},
 	};
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {

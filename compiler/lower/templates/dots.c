@@ -96,8 +96,8 @@ static lth_lv fold_sums(struct dots *d, lth_lv *sums)
 		}
 		for (unsigned i = 0; i < lanes / blocks / 2; i++) {
 			lth_lv a = sums[2 * i], b = sums[2 * i + 1];
-			lth_lv evens = lth_loop_shuffle(fn, a, b, low, lanes), odds = lth_loop_shuffle(fn, a, b, high, lanes);
-			sums[i] = lth_loop_op2(fn, LTH_SCALAR_ADD, evens, odds);
+			lth_lv evens = lth_loop_shuffle(fn, a, b, low, lanes);
+			sums[i] = lth_loop_op2(fn, LTH_SCALAR_ADD, evens, lth_loop_shuffle(fn, a, b, high, lanes));
 		}
 	}
 	return sums[0];
@@ -193,7 +193,8 @@ static lth_lv inside(struct dots *d, int axis, lth_lv first, lth_lv last)
 	lth_lv reach = t_mul(fn, t_sub(fn, taps_of(d, axis), lth_loop_i64(fn, 1)), d->dilation[axis]);
 	lth_lv low = d->problem->transposed ? t_add(fn, first, reach) : first; /* its dilation is -1 */
 	lth_lv high = d->problem->transposed ? last : t_add(fn, last, reach);
-	return t_and(fn, t_le(fn, lth_loop_i64(fn, 0), low), t_lt(fn, high, d->in[axis]));
+	lth_lv begins = t_le(fn, lth_loop_i64(fn, 0), low);
+	return t_and(fn, begins, t_lt(fn, high, d->in[axis]));
 }
 
 /* ---- tiles ---- */
@@ -225,9 +226,10 @@ static void keep_phase(struct dots *d, lth_lv x, lth_lv result)
 	struct lth_loop_fn *fn = d->emit->fn;
 	for (unsigned i = 0; i < d->pixels * d->outputs; i++) {
 		lth_lv column = t_mul_const(fn, t_add_const(fn, x, i % d->pixels), d->stride[1]);
-		lth_lv at = t_add(fn, t_mul_const(fn, d->row_elements, i / d->pixels), t_add(fn, column, d->phase[1]));
-		lth_loop_store(fn, lth_loop_offset(fn, d->row_buffer, at, d->compute), lth_loop_extract(fn, result, i),
-			       d->compute, LTH_LV_NONE);
+		lth_lv row = t_mul_const(fn, d->row_elements, i / d->pixels);
+		lth_lv at = t_add(fn, row, t_add(fn, column, d->phase[1]));
+		at = lth_loop_offset(fn, d->row_buffer, at, d->compute);
+		lth_loop_store(fn, at, lth_loop_extract(fn, result, i), d->compute, LTH_LV_NONE);
 	}
 }
 

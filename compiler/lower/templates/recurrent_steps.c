@@ -92,7 +92,8 @@ static lth_lv input_row(struct lth_layer *layer, unsigned r, lth_lv time)
 {
 	struct lth_loop_fn *fn = layer->emit->fn;
 	const struct lth_operand *x = &layer->p->x;
-	lth_lv at = t_add(fn, t_mul(fn, time, layer->x_step), t_mul(fn, layer->row[r], layer->x_batch));
+	lth_lv step = t_mul(fn, time, layer->x_step);
+	lth_lv at = t_add(fn, step, t_mul(fn, layer->row[r], layer->x_batch));
 	return lth_loop_offset(fn, x->pointer, at, x->memory);
 }
 

@@ -182,7 +182,8 @@ static void place_pixels(struct winograd *w, lth_lv pixels[PRODUCTS])
 		lth_lv inside_y = lth_t_inside(fn, y, w->in[0]);
 		lth_lv row = lth_loop_offset(fn, image, t_mul(fn, y, w->step[0]), memory);
 		for (int j = 0; j < POINTS; j++) {
-			lth_lv both = t_and(fn, inside_y, inside[j]), pixel = lth_loop_offset(fn, row, offset[j], memory);
+			lth_lv both = t_and(fn, inside_y, inside[j]);
+			lth_lv pixel = lth_loop_offset(fn, row, offset[j], memory);
 			pixels[i * POINTS + j] = t_select(fn, both, pixel, w->zeros);
 		}
 	}
@@ -348,10 +349,11 @@ static void output_tile(struct winograd *w, lth_lv slot)
 	for (int i = 0; i < OUTPUTS; i++)
 		transform_output(w, half[i], results[i]);
 	if (!dear) {
-		lth_lv inside_y = t_lt(fn, pixel(w, 0, last), w->out[0]), inside_x = t_lt(fn, pixel(w, 1, last), w->out[1]);
-		lth_loop_if(fn, t_and(fn, inside_y, inside_x));
+		lth_lv inside_y = t_lt(fn, pixel(w, 0, last), w->out[0]);
+		lth_loop_if(fn, t_and(fn, inside_y, t_lt(fn, pixel(w, 1, last), w->out[1])));
 		for (int i = 0; i < OUTPUTS * OUTPUTS; i++) {
-			lth_lv y = pixel(w, 0, lth_loop_i64(fn, i / OUTPUTS)), x = pixel(w, 1, lth_loop_i64(fn, i % OUTPUTS));
+			lth_lv y = pixel(w, 0, lth_loop_i64(fn, i / OUTPUTS));
+			lth_lv x = pixel(w, 1, lth_loop_i64(fn, i % OUTPUTS));
 			hand_over(w, y, x, column, results[i / OUTPUTS][i % OUTPUTS], mask);
 		}
 		lth_loop_else(fn, NULL, 0);
