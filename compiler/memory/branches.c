@@ -53,7 +53,7 @@ static bool whole_copy(const struct coalescer *c, const struct lth_instr *copy)
 	const struct lth_storage *x = &program->storages[from], *y = &program->storages[to];
 	return x->kind == LTH_STORAGE_ARENA && (y->kind == LTH_STORAGE_ARENA || y->kind == LTH_STORAGE_OUTPUT) &&
 	       x->size == y->size && x->alignment <= y->alignment && from != to &&
-	       lth_same_window(&program->tensors[copy->tensors[0]], &program->tensors[copy->tensors[1]]);
+	       lth_same_window(program, &program->tensors[copy->tensors[0]], &program->tensors[copy->tensors[1]]);
 }
 
 /* A storage that shows itself by one window only, copied to where the window stands in another: a turn's slice of what a
@@ -67,10 +67,10 @@ static bool slice_copy(const struct coalescer *c, const struct lth_instr *copy)
 	const struct lth_storage *x = &program->storages[source], *y = &program->storages[target];
 	to.offset = from->offset;
 	if (x->kind != LTH_STORAGE_ARENA || (y->kind != LTH_STORAGE_ARENA && y->kind != LTH_STORAGE_OUTPUT) ||
-	    source == target || !lth_same_window(&to, from))
+	    source == target || !lth_same_window(program, &to, from))
 		return false;
 	for (uint32_t t = 0; t < program->num_tensors; t++)
-		if (c->now[program->tensors[t].storage] == source && !lth_same_window(&program->tensors[t], from))
+		if (c->now[program->tensors[t].storage] == source && !lth_same_window(program, &program->tensors[t], from))
 			return false;
 	return y->kind == LTH_STORAGE_OUTPUT || c->spans.born[target] < c->spans.born[source];
 }
@@ -85,7 +85,7 @@ static bool writes_over(const struct coalescer *c, const struct lth_instr *call,
 	for (uint32_t k = 1; k < call->num_tensors; k++)
 		if (storage_of(c, call->tensors[k]) == to &&
 		    (k >= 32 || !(call->in_place & 1u << k) ||
-		     !lth_same_window(&program->tensors[call->tensors[0]], &program->tensors[call->tensors[k]])))
+		     !lth_same_window(program, &program->tensors[call->tensors[0]], &program->tensors[call->tensors[k]])))
 			return false;
 	return true;
 }

@@ -22,8 +22,8 @@ static inline uint32_t lth_tensor_storage(const struct lth_program *program, uin
 }
 /* Does the instruction read or write the storage? ALLOC and KILL do not. */
 bool lth_instr_mentions(const struct lth_program *program, const struct lth_instr *instr, uint32_t storage);
-/* Do the tensors show the same elements of their storages? */
-bool lth_same_window(const struct lth_tensor *a, const struct lth_tensor *b);
+/* Do the tensors show the same elements of their storages, whatever the stride of an axis of one? */
+bool lth_same_window(const struct lth_program *program, const struct lth_tensor *a, const struct lth_tensor *b);
 
 /* ShareBranches: loop states that two storages hold in turn, without copies; `tight`: not for any memory. swap.c */
 LTH_MUST_CHECK enum lth_code lth_swap_states(struct lth_program *program, bool tight, struct lth_diag *diag);

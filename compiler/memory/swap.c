@@ -60,7 +60,7 @@ static bool whole_copy(const struct swapper *w, const struct lth_instr *copy)
 	bool kinds = (x->kind == LTH_STORAGE_ARENA || x->kind == LTH_STORAGE_OUTPUT) &&
 		     (y->kind == LTH_STORAGE_ARENA || y->kind == LTH_STORAGE_OUTPUT);
 	return kinds && to->storage != from->storage && x->size == y->size && x->alignment == y->alignment &&
-	       is_fixed(program, to->offset, 0) && lth_same_window(to, from);
+	       is_fixed(program, to->offset, 0) && lth_same_window(program, to, from);
 }
 
 /* What a storage holds in front of instruction `at` of the turn: does nobody read it any more? */
@@ -325,8 +325,10 @@ static enum outcome apply(struct swapper *w, struct lth_program *program, bool k
 {
 	w->arena = program->arena;
 	w->out = lth_arena_array(w->arena, w->program->num_instrs + 1, sizeof(*w->out));
-	if (!w->out)
-		return no_memory(diag) == LTH_OK ? MADE : FAILED;
+	if (!w->out) {
+		no_memory(diag);
+		return FAILED;
+	}
 	share_spares(w);
 	rewrite(w);
 	for (uint32_t t = 0; t < program->num_tensors; t++)
