@@ -193,8 +193,8 @@ static enum lth_code conv_reduction(struct lth_lower *lower, const struct lth_no
 /* A zero point or scale: one for all, or one an output channel. */
 static lth_sx channel_parameter(struct lth_lower *lower, lth_value_id value, lth_sx channel)
 {
-	return lth_rank(lower, value) == 0 ? lth_read_scalar(lower, value)
-					   : lth_read_broadcast(lower, value, &channel, 1);
+	return lth_rank(lower, value) == 1 ? lth_read_broadcast(lower, value, &channel, 1)
+					   : lth_read_scalar(lower, value); /* of any rank */
 }
 
 static lth_sx less_zero_point(struct lth_lower *lower, const struct lth_node *node, uint32_t input, lth_sx x,

@@ -178,7 +178,7 @@ static lth_sx read_parameter(struct lth_lower *lower, lth_value_id value, const 
 			     lth_sx place)
 {
 	uint32_t own = lth_rank(lower, value);
-	if (own == 0)
+	if (own == 0 || own > rank) /* one for all, of any rank */
 		return lth_read_scalar(lower, value);
 	return own == 1 ? lth_read_broadcast(lower, value, &place, 1) : lth_read_broadcast(lower, value, index, rank);
 }
