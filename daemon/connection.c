@@ -1,5 +1,6 @@
 /* Connections: their beginning and end, cutting those that are too slow, and waking all requests at the daemon's end.
  * See http.h. */
+#include "daemon/acked.h"
 #include "daemon/http.h"
 #include "runtime/base/io.h"
 
@@ -38,18 +39,42 @@ void lth_http_connection(void *context, struct MHD_Connection *connection, void 
 	server->metrics.values[LTH_METRIC_CONNECTIONS]--;
 	free(socket);
 	*state = NULL;
+	server->connection_ended = true;
+}
+
+/* Too few bytes a second after the grace. */
+static bool is_below_rate(const struct lth_server *server, uint64_t bytes, uint64_t elapsed_ns)
+{
+	uint64_t grace_ns = server->config.idle_timeout_ms * 1000000;
+	double seconds = elapsed_ns > grace_ns ? (double)(elapsed_ns - grace_ns) * 1e-9 : 0;
+	return (double)bytes < seconds * (double)server->config.body_rate_bytes;
+}
+
+/* An answer that its client hardly reads would hold the connection as long as a byte now and then keeps it from falling
+ * silent. How much has arrived the kernel knows; of a Unix socket it does not say. */
+static bool reads_too_slowly(const struct lth_server *server, struct lth_request *request, int fd, uint64_t now)
+{
+	uint64_t acked;
+	bool waits;
+	if (request->read || request->suspended || !lth_socket_acked(fd, &acked, &waits))
+		return false;
+	if (!request->reply_since_ns) {
+		request->reply_since_ns = now;
+		request->acked_before = acked;
+	}
+	return waits && is_below_rate(server, acked - request->acked_before, now - request->reply_since_ns);
 }
 
 static bool too_slow(const struct lth_server *server, const struct lth_connection *socket, uint64_t now)
 {
-	uint64_t grace = server->config.idle_timeout_ms * 1000000;
-	const struct lth_request *request = socket->request;
+	struct lth_request *request = socket->request;
 	if (!request)
-		return now - socket->quiet_since_ns > grace;
-	if (request->dispatched || request->response || !request->route || now - request->started_ns <= grace)
+		return now - socket->quiet_since_ns > server->config.idle_timeout_ms * 1000000;
+	if (request->response)
+		return reads_too_slowly(server, request, socket->fd, now);
+	if (request->dispatched || !request->route)
 		return false;
-	double seconds = (double)(now - request->started_ns - grace) * 1e-9;
-	return (double)request->body_bytes < seconds * (double)server->config.body_rate_bytes;
+	return is_below_rate(server, request->body_bytes, now - request->started_ns);
 }
 
 void lth_http_sweep(struct lth_server *server)

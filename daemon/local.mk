@@ -1,6 +1,7 @@
 # lathed: HTTP, jobs, workers, store. Stands on runtime/base alone; never links the compiler or LLVM.
 noinst_LIBRARIES += %D%/libdaemon.a
 %C%_libdaemon_a_SOURCES = \
+	%D%/acked.c %D%/acked.h \
 	%D%/answers.c %D%/answers.h \
 	%D%/auth.c %D%/auth.h \
 	%D%/config.c %D%/config.def %D%/config.h %D%/config_text.c \

@@ -38,9 +38,14 @@ static void drive(struct lth_server *server)
 	bool waits;
 	if (!server->http)
 		return;
+	/* Accepting pauses at the limit of connections, and goes on when the library next runs: after the last of them has
+	 * gone, nothing else would make it. */
 	do {
+		server->connection_ended = false;
 		MHD_run(server->http);
 		waits = MHD_get_timeout(server->http, &timeout) == MHD_YES;
+		if (server->connection_ended)
+			waits = true, timeout = 0;
 	} while (waits && timeout == 0 && ++runs < RUNS_AT_ONCE);
 	if (waits)
 		uv_timer_start(&server->http_timer, on_http_timer, timeout, 0);

@@ -58,6 +58,7 @@ struct lth_server {
 	struct lth_tls {
 		char *cert, *key, *client_ca; /* PEM; NULL without TLS */
 	} tls;
+	bool connection_ended; /* since the library last began to run */
 	bool loopback, draining, stopping, pool_closed, evicting, description_is_new;
 	uint64_t drain_until_ns, started_ns;
 	uv_poll_t http_poll;
@@ -75,6 +76,7 @@ struct lth_request {
 	unsigned route_number;
 	char argument[160]; /* what stood for `*` in the path */
 	uint64_t started_ns, body_bytes, body_limit;
+	uint64_t reply_since_ns, acked_before; /* when the sweep first saw its reply, and what of the connection had arrived */
 	bool head, dispatched, suspended, gone, working;
 	bool early; /* waits for the first worker to introduce itself */
 	enum lth_body body;

@@ -1,6 +1,7 @@
 /* Clients that misbehave, many at once: `bad-clients PORT COUNT` opens COUNT connections that send half a header or
  * half a body and then nothing, or a byte now and then; it ends when the daemon has cut them all. With `leave` as the last
- * argument it posts jobs instead and goes away before they end. */
+ * argument it posts jobs instead and goes away before they end; with `vanish` it says nothing, and all go at once when its
+ * standard input ends. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -90,6 +91,19 @@ static int leave(int *fds, int count)
 	return 0;
 }
 
+static int vanish(int *fds, int count)
+{
+	char byte;
+	puts("connected");
+	fflush(stdout);
+	while (read(STDIN_FILENO, &byte, 1) > 0)
+		;
+	for (int i = 0; i < count; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	int count = argc > 2 ? atoi(argv[2]) : 0;
@@ -98,7 +112,10 @@ int main(int argc, char **argv)
 		return 2;
 	for (int i = 0; i < count; i++)
 		fds[i] = connect_to((unsigned)atoi(argv[1]));
-	int status = argc > 3 && strcmp(argv[3], "leave") == 0 ? leave(fds, count) : be_slow(fds, count);
+	const char *mode = argc > 3 ? argv[3] : "";
+	int status = strcmp(mode, "leave") == 0    ? leave(fds, count)
+		     : strcmp(mode, "vanish") == 0 ? vanish(fds, count)
+						   : be_slow(fds, count);
 	free(fds);
 	return status;
 }

@@ -15,6 +15,7 @@ http_tests = \
 	%D%/async-jobs \
 	%D%/chaos \
 	%D%/compile-and-cache \
+	%D%/connection-limit \
 	%D%/credentials \
 	%D%/damaged-blobs \
 	%D%/deadlines \
