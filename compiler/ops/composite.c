@@ -309,18 +309,42 @@ static lth_value_id convolve_channels(struct lth_infer *infer, lth_value_id x, l
 	return bias == LTH_NONE ? y : lth_build2(infer, LTH_OP_ID_Add, y, lth_build_unsqueeze(infer, bias, &last, 1));
 }
 
+enum { INPUT, WEIGHT, BIAS, STATE };
+
+/* Input [batch, channels, length], weights [channels, 1, taps], bias [channels], state [batch, channels, taps - 1]. */
+static enum lth_code check_causal_conv(struct lth_infer *infer)
+{
+	static const uint32_t ranks[] = {3, 3, 1, 3};
+	struct lth_dims *dims = infer->dims;
+	enum lth_code code = LTH_OK;
+	for (uint32_t i = INPUT; !code && i <= STATE; i++)
+		if (lth_infer_type(infer, i))
+			code = lth_infer_need_rank(infer, i, ranks[i], ranks[i]);
+	if (code)
+		return code;
+	lth_dim one = lth_dim_const(dims, 1), channels = lth_infer_dim(infer, INPUT, 1),
+		taps = lth_infer_dim(infer, WEIGHT, 2);
+	const lth_dim weight[] = {channels, one},
+		      state[] = {lth_infer_dim(infer, INPUT, 0), channels, lth_dim_sub(dims, taps, one)};
+	code = lth_infer_require(infer, LTH_REL_LE, one, taps, "one tap or more");
+	for (uint32_t axis = 0; !code && axis < 2; axis++)
+		code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, WEIGHT, axis), weight[axis],
+					 "weights [channels, 1, taps]");
+	if (!code && lth_infer_type(infer, BIAS))
+		code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, BIAS, 0), channels,
+					 "a bias for each channel");
+	for (uint32_t axis = 0; !code && lth_infer_type(infer, STATE) && axis < 3; axis++)
+		code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, STATE, axis), state[axis],
+					 "a past state [batch, channels, taps - 1]");
+	return code;
+}
+
 /* The input behind the state (or zeros) is convolved channel by channel; its end is the next state. */
 static enum lth_code expand_causal_conv(struct lth_infer *infer)
 {
-	enum { INPUT, WEIGHT, BIAS, STATE };
 	static const int64_t two = 2, far = INT64_MAX, zeros[3] = {0};
 	int64_t channels, taps;
-	enum lth_code code = lth_infer_need_rank(infer, INPUT, 3, 3);
-	if (!code)
-		code = lth_infer_need_rank(infer, WEIGHT, 3, 3);
-	if (!code)
-		code = lth_infer_require(infer, LTH_REL_LE, lth_dim_const(infer->dims, 1), lth_infer_dim(infer, WEIGHT, 2),
-					 "one tap or more");
+	enum lth_code code = check_causal_conv(infer);
 	if (code)
 		return code;
 	lth_value_id in[STATE + 1];

@@ -85,9 +85,13 @@ static enum lth_code infer_linear_attention(struct lth_infer *infer)
 	const lth_dim state[4] = {batch, heads, key_size, value_size};
 	const lth_dim y[3] = {batch, lth_infer_dim(infer, QUERY, 1),
 			      lth_dim_mul(dims, value_size, lth_dim_const(dims, q_heads))};
-	code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, QUERY, 2),
-				 lth_dim_mul(dims, key_size, lth_dim_const(dims, q_heads)),
-				 "queries and keys of one size");
+	for (uint32_t i = KEY; !code && i <= VALUE; i++)
+		code = lth_infer_require(infer, LTH_REL_DIVIDES, heads, lth_infer_dim(infer, i, 2),
+					 "keys and values of whole heads");
+	if (!code)
+		code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, QUERY, 2),
+					 lth_dim_mul(dims, key_size, lth_dim_const(dims, q_heads)),
+					 "queries and keys of one size");
 	if (!code)
 		code = check_gates(infer, heads, key_size);
 	for (uint32_t axis = 0; !code && lth_infer_type(infer, PAST_STATE) && axis < 4; axis++)

@@ -494,6 +494,14 @@ static const struct {
 	 "expected an axis before the last"},
 	{"symbol n in [1, *]\ninput %a : f32[3]\ninput %s : i64[n]\n%y = Reshape(%a, %s) : f32[]\noutput %y\n",
 	 LTH_UNSUPPORTED, "make the number of its elements constant"},
+	{"input %a : f32[1, 4, 6]\ninput %w : f32[3, 1, 2]\n%y = CausalConvWithState(%a, %w) : f32[]\noutput %y\n",
+	 LTH_INVALID_GRAPH, "weights [channels, 1, taps]"},
+	{"input %a : f32[1, 4, 6]\ninput %w : f32[4, 1, 3]\ninput %s : f32[1, 4, 3]\n"
+	 "%y = CausalConvWithState(%a, %w, _, %s) : f32[]\noutput %y\n",
+	 LTH_INVALID_GRAPH, "a past state [batch, channels, taps - 1]"},
+	{"input %q : f32[1, 2, 5]\n%y = LinearAttention(%q, %q, %q) {q_num_heads: 2, kv_num_heads: 2, "
+	 "update_rule: \"linear\"} : f32[]\noutput %y\n",
+	 LTH_INVALID_GRAPH, "keys and values of whole heads"},
 	{"input %a : f32[*]\n%y = Relu(%a) : f32[]\noutput %y\n", LTH_UNSUPPORTED, "has no known rank"},
 	{"input %a : f32[2, 3]\n%y = ReduceMax(%a) {keepdims: 2} : f32[]\noutput %y\n", LTH_INVALID_GRAPH,
 	 "attribute 'keepdims' is '2', expected 0,1"},
