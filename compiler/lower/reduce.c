@@ -562,7 +562,7 @@ static int64_t work_of_row(struct reduce *reduce)
 	int64_t work = 1;
 	for (uint32_t i = 0; i < reduce->terms.num_axes && work < INT32_MAX; i++)
 		work *= lth_nest_hint(reduce->lower, reduce->terms.extents[i]);
-	return work * reduce->form.num_stages;
+	return (work < INT32_MAX ? work : INT32_MAX) * reduce->form.num_stages;
 }
 
 static void emit_rows(struct reduce *reduce, struct lth_kernel_spec *out)

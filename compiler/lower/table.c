@@ -57,7 +57,7 @@ static bool deserves(struct lth_map *map, lth_sx x, const struct lth_sx_node *no
 	if (lth_dim_depends_on_data(map->lower->graph->dims, map->nest.extents[depth]) ||
 	    !lth_dim_eval_hint(map->lower->graph->dims, map->nest.extents[depth], &hint))
 		return false;
-	return hint * bytes <= MOST_TABLE_BYTES && node->kind == LTH_SX_OP && !node->has_load && !node->has_stage &&
+	return hint <= MOST_TABLE_BYTES / bytes && node->kind == LTH_SX_OP && !node->has_load && !node->has_stage &&
 	       turns_around(map, depth) >= FEWEST_TURNS &&
 	       !(node->dtype == LTH_DTYPE_I64 && lth_sx_stride(pool, x, map->nest.axes[depth], &stride)) &&
 	       cost_of(pool, x) >= WORTH_A_TABLE;

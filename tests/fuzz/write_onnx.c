@@ -85,6 +85,16 @@ static struct lth_buf outside_data(void)
 	return ow_model(g, 17);
 }
 
+/* What is reckoned by the size of an axis overflows where the axis is as large as can be. */
+static struct lth_buf huge_axis(void)
+{
+	struct lth_buf g = ow_message();
+	ow_sub(&g, OW_GRAPH_INPUT, ow_input("x", FLOAT, 4, (const int64_t[]){INT64_MAX, 3, 4, 5}, NULL));
+	ow_sub(&g, OW_GRAPH_NODE, ow_node("HardSigmoid", "h", "x", "y"));
+	ow_sub(&g, OW_GRAPH_OUTPUT, ow_input("y", FLOAT, 0, NULL, NULL));
+	return ow_model(g, 22);
+}
+
 static int write_seed(const char *directory, const char *name, struct lth_buf model)
 {
 	char path[4096];
@@ -108,5 +118,6 @@ int main(int argc, char **argv)
 	failed += write_seed(argv[1], "branches", ow_model(branches(), 17));
 	failed += write_seed(argv[1], "function", with_function());
 	failed += write_seed(argv[1], "outside-data", outside_data());
+	failed += write_seed(argv[1], "huge-axis", huge_axis());
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

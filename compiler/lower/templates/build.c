@@ -50,8 +50,11 @@ lth_lv lth_t_stride(struct lth_emit *emit, lth_dim dim)
 
 int64_t lth_t_likely(struct lth_dims *dims, lth_dim dim)
 {
+	enum { MOST = 1 << 24 }; /* so that products of two fit, whatever a model says */
 	int64_t value;
-	return lth_dim_eval_likely(dims, dim, &value) && value > 0 ? value : 1;
+	if (!lth_dim_eval_likely(dims, dim, &value) || value < 1)
+		return 1;
+	return value < MOST ? value : MOST;
 }
 
 lth_dim lth_t_min_units(struct lth_dims *dims, lth_dim flops_per_unit)

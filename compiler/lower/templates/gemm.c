@@ -47,7 +47,7 @@ static bool worth_packing(struct lth_dims *dims, const struct lth_gemm *gemm)
 {
 	enum { MANY_ROWS = 96, DEEP = 256 };
 	int64_t rows = 1;
-	for (uint32_t axis = 0; axis < gemm->num_rows; axis++)
+	for (uint32_t axis = 0; axis < gemm->num_rows && rows < MANY_ROWS; axis++)
 		rows *= lth_t_likely(dims, gemm->rows[axis].extent);
 	return rows >= MANY_ROWS && lth_t_likely(dims, gemm->k) >= DEEP;
 }

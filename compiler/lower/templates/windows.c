@@ -356,8 +356,8 @@ static bool exceeds_cache(struct lth_windows *w)
 	struct lth_dims *dims = w->emit->dims;
 	int64_t pixels = lth_t_likely(dims, w->y.in) * lth_t_likely(dims, w->x_axis.in) +
 			 lth_t_likely(dims, w->y.out) * lth_t_likely(dims, w->x_axis.out);
-	return pixels * lth_t_likely(dims, w->channels) * (lth_dtype_bits(w->x.memory) / 8) >
-	       4 * w->emit->machine->l2_bytes;
+	int64_t limit = 4 * w->emit->machine->l2_bytes;
+	return pixels > limit || pixels * lth_t_likely(dims, w->channels) * (lth_dtype_bits(w->x.memory) / 8) > limit;
 }
 
 void lth_windows_emit(struct lth_windows *w)
