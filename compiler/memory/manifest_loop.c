@@ -168,7 +168,8 @@ static bool on_state(const struct loop *loop, uint32_t tensor)
 /* A condition's tensor; one may come as a list of one. */
 static uint32_t scalar_of(struct lth_builder *builder, lth_value_id condition)
 {
-	struct lth_tensor scalar = builder->program->tensors[lth_build_tensor(builder, condition)];
+	uint32_t tensor = lth_build_tensor(builder, condition); /* first: it may move the list */
+	struct lth_tensor scalar = builder->program->tensors[tensor];
 	scalar.rank = 0;
 	return lth_program_tensor(builder->program, &scalar);
 }

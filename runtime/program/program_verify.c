@@ -347,7 +347,9 @@ static enum lth_code verify_copy(struct verifier *v, uint32_t at)
 	const struct lth_tensor *to = &v->program->tensors[instr->tensors[0]];
 	const struct lth_tensor *from = &v->program->tensors[instr->tensors[1]];
 	if (instr->num_outputs != 1 || to->dtype != from->dtype || to->rank != from->rank)
-		return lth_verify_fail(v->diag, "instruction", at, "tensors of one type and rank", "others");
+		return lth_verify_fail(v->diag, "instruction", at, "tensors of one type and rank",
+				       "%s of rank %u from %s of rank %u", lth_dtype_text(to->dtype), to->rank,
+				       lth_dtype_text(from->dtype), from->rank);
 	return LTH_OK;
 }
 
