@@ -265,7 +265,7 @@ static void visit_program(struct codec *c, struct lth_program *program)
 	VISIT_ARRAY(c, program, storages, visit_storage, 36);
 	VISIT_ARRAY(c, program, tensors, visit_tensor, 20);
 	VISIT_ARRAY(c, program, kernels, visit_kernel, 16);
-	VISIT_ARRAY(c, program, instrs, visit_instr, 68);
+	VISIT_ARRAY(c, program, instrs, visit_instr, 64);
 	VISIT_ARRAY(c, program, inputs, visit_port, 12);
 	VISIT_ARRAY(c, program, outputs, visit_port, 12);
 	VISIT_ARRAY(c, program, orientations, visit_orientation, 12);

@@ -550,6 +550,36 @@ START_TEST(states_swap)
 }
 END_TEST
 
+/* A loop behind more and more values: what ManifestAlloc keeps grows under its hands at some length or other. */
+START_TEST(loops_behind_any_number_of_values)
+{
+	for (int length = 0; length < 130; length++) {
+		struct lth_buf model = {0};
+		struct executable x = {0};
+		struct lathe_error error = {0};
+		struct numbers in = {F32(1), .rank = 1, .dims = {1}}, expected = {F32(length + 3), .rank = 1, .dims = {1}}, got;
+		lth_buf_puts(&model, "{\"opset\":17,\"inputs\":[{\"name\":\"x0\",\"type\":\"f32\",\"shape\":[1]}],\"constants\":["
+				     "{\"name\":\"M\",\"type\":\"i64\",\"shape\":[],\"values\":[2]},"
+				     "{\"name\":\"yes\",\"type\":\"bool\",\"shape\":[],\"values\":[1]},"
+				     "{\"name\":\"one\",\"type\":\"f32\",\"shape\":[],\"values\":[1]},"
+				     "{\"name\":\"high\",\"type\":\"f32\",\"shape\":[],\"values\":[1000]}],\"nodes\":[");
+		for (int i = 0; i < length; i++)
+			lth_buf_printf(&model, "{\"op\":\"Add\",\"inputs\":[\"x%d\",\"one\"],\"outputs\":[\"x%d\"]},", i, i + 1);
+		lth_buf_printf(&model,
+			       "{\"op\":\"Loop\",\"inputs\":[\"M\",\"yes\",\"x%d\"],\"outputs\":[\"y\"],\"attributes\":{\"body\":{\"graph\":{"
+			       "\"inputs\":[{\"name\":\"i\",\"type\":\"i64\",\"shape\":[]},{\"name\":\"c\",\"type\":\"bool\",\"shape\":[]},"
+			       "{\"name\":\"s\",\"type\":\"f32\",\"shape\":[1]}],\"nodes\":[" OP("Add", "s", "one", "t") ",%s" OP("Less", "m", "high", "d")
+			       "],\"outputs\":[\"d\",\"t\"]}}}}],\"outputs\":[\"y\"]}",
+			       length, "{\"op\":\"ReduceMax\",\"inputs\":[\"t\"],\"outputs\":[\"m\"],\"attributes\":{\"keepdims\":0}},");
+		compile(lth_buf_text(&model), "{\"opt_level\":0,\"artifacts\":[\"so\"],\"verify\":true}", &x);
+		ck_assert_int_eq(run(&x, &in, 1, &got, 1, &error), 0);
+		check_same(&got, &expected, "a loop");
+		end(&x);
+		lth_buf_free(&model);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	setenv("LATHE_LIBEXEC", "runtime/exec", 0); /* tests run in the build folder */
@@ -557,6 +587,7 @@ int main(void)
 	TCase *cases = tcase_create("control");
 	tcase_set_timeout(cases, 120);
 	tcase_add_loop_test(cases, example, 0, (int)(sizeof(examples) / sizeof(examples[0])));
+	tcase_add_test(cases, loops_behind_any_number_of_values);
 	tcase_add_loop_test(cases, states_swap, 0, (int)(sizeof(copied) / sizeof(copied[0])));
 	tcase_add_loop_test(cases, random_programs_agree, 0, RANDOM_PROGRAMS);
 	suite_add_tcase(suite, cases);
