@@ -385,15 +385,16 @@ lth_dim lth_infer_data_dim(struct lth_infer *infer, const char *what, lth_dim bo
 
 /* ---- the driver ---- */
 
+#define GIVE_SHAPES "give the model's inputs a shape, or name it in the request"
+
 /* Ranks must be known before an operator looks at shapes: nothing here guesses them. */
 static enum lth_code check_ranks(struct lth_infer *infer)
 {
 	for (uint32_t i = 0; i < infer->node->num_inputs; i++) {
 		const struct lth_type *type = lth_infer_type(infer, i);
 		if (type && type->kind == LTH_TYPE_TENSOR && type->rank == LTH_RANK_UNKNOWN)
-			return lth_infer_unsupported(infer,
-						     "give the model's inputs a shape, or name it in the request",
-						     "%s has no known rank", lth_infer_input_text(infer, i));
+			return lth_infer_unsupported(infer, GIVE_SHAPES, "%s has no known rank",
+						     lth_infer_input_text(infer, i));
 	}
 	return LTH_OK;
 }
@@ -469,12 +470,26 @@ static enum lth_code check_results(const struct lth_graph *graph, struct lth_dia
 	return LTH_OK;
 }
 
+/* Those that no node reads: what nodes read they check themselves. */
+static enum lth_code check_inputs(const struct lth_graph *graph, struct lth_diag *diag)
+{
+	for (uint32_t k = 0; k < graph->regions[0].num_inputs; k++) {
+		const struct lth_value *value = &graph->values[graph->regions[0].inputs[k]];
+		if (value->type.kind == LTH_TYPE_TENSOR && value->type.rank == LTH_RANK_UNKNOWN)
+			return lth_diag_fail(diag, LTH_UNSUPPORTED, value->name, "an input of known rank",
+					     GIVE_SHAPES, "an input without a shape");
+	}
+	return LTH_OK;
+}
+
 enum lth_code lth_infer_graph(struct lth_graph *graph, struct lth_diag *diag)
 {
 	lth_infer_declared_ranks(graph);
 	enum lth_code code = lth_strings_to_tables(graph, diag);
 	if (!code)
 		code = lth_infer_region(graph, 0, diag);
+	if (!code)
+		code = check_inputs(graph, diag);
 	if (!code)
 		code = check_results(graph, diag);
 	if (!code)
