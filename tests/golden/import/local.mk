@@ -9,6 +9,7 @@ golden_import_tests = \
 	%D%/json-range-of-no-symbol.lt \
 	%D%/json-without-opset.lt \
 	%D%/layout-of-another-rank.lt \
+	%D%/refuse-input-without-shape.lt \
 	%D%/softmax-axis-of-old.lt \
 	%D%/layout-needs-rank.lt \
 	%D%/loop-condition-of-two.lt \
