@@ -174,7 +174,8 @@ static lth_value_id limited(struct dense *d, lth_value_id y, enum lth_dtype dtyp
 {
 	bool is_signed = lth_dtype_class(dtype) == LTH_CLASS_INT;
 	double most = ldexp(1, (int)lth_dtype_bits(dtype) - is_signed), least = is_signed ? -most : 0;
-	const lth_value_id in[] = {lth_build1(d->infer, LTH_OP_ID_Round, y), real(d, least), real(d, most - 1)};
+	lth_value_id rounded = lth_build1(d->infer, LTH_OP_ID_Round, y), low = real(d, least);
+	const lth_value_id in[] = {rounded, low, real(d, most - 1)};
 	return lth_build(d->infer, LTH_OP_ID_Clip, in, 3, NULL, 0);
 }
 
