@@ -54,46 +54,58 @@ static enum lth_code wrong_keys(struct lth_infer *infer, enum lth_dtype dtype)
 				lth_dtype_text(dtype));
 }
 
+/* Keys or values as the node gives them, in one of four attributes; the others are NULL. */
+struct labels {
+	const struct lth_value *tensor;
+	const struct lth_attr *strings, *ints, *floats;
+};
+
+static enum lth_code read_labels(struct lth_infer *infer, const char *const kinds[4], struct labels *out)
+{
+	*out = (struct labels){.tensor = tensor_attr(infer, kinds[0]),
+			       .strings = lth_node_attr(infer->node, kinds[1]),
+			       .ints = lth_node_attr(infer->node, kinds[2]),
+			       .floats = lth_node_attr(infer->node, kinds[3])};
+	return lth_infer_one_of(infer, kinds, 4);
+}
+
 /* Places of the input's elements among the keys. */
 static enum lth_code find_keys(struct lth_infer *infer, lth_value_id *out, uint32_t *out_count)
 {
 	lth_value_id x = lth_node_input(infer->node, 0);
 	enum lth_dtype dtype = lth_infer_type(infer, 0)->dtype;
 	static const char *const kinds[] = {"keys_tensor", "keys_strings", "keys_int64s", "keys_floats"};
-	const struct lth_value *tensor = tensor_attr(infer, kinds[0]);
-	const struct lth_attr *strings = lth_node_attr(infer->node, kinds[1]);
-	const struct lth_attr *ints = lth_node_attr(infer->node, kinds[2]);
-	const struct lth_attr *floats = lth_node_attr(infer->node, kinds[3]);
-	enum lth_code code = lth_infer_one_of(infer, kinds, 4);
+	struct labels labels;
+	enum lth_code code = read_labels(infer, kinds, &labels);
 	if (code)
 		return code;
-	if (tensor) {
-		if (tensor->type.dtype != dtype)
+	if (labels.tensor) {
+		if (labels.tensor->type.dtype != dtype)
 			return wrong_keys(infer, dtype);
-		const void *list = tensor->constant.data;
-		uint32_t count = (uint32_t)tensor_count(tensor);
+		const void *list = labels.tensor->constant.data;
+		uint32_t count = (uint32_t)tensor_count(labels.tensor);
 		*out_count = count;
 		*out = dtype == LTH_DTYPE_STRING ? lth_build_find_string(infer, x, list, count)
 						 : lth_build_find(infer, x, list, count);
 		return LTH_OK;
 	}
-	if (strings && dtype == LTH_DTYPE_STRING) {
-		*out_count = strings->count;
-		*out = lth_build_find_string(infer, x, strings->strings, strings->count);
+	if (labels.strings && dtype == LTH_DTYPE_STRING) {
+		*out_count = labels.strings->count;
+		*out = lth_build_find_string(infer, x, labels.strings->strings, labels.strings->count);
 		return LTH_OK;
 	}
-	if (ints && dtype == LTH_DTYPE_I64) {
-		*out_count = ints->count;
-		*out = lth_build_find(infer, x, ints->ints, ints->count);
+	if (labels.ints && dtype == LTH_DTYPE_I64) {
+		*out_count = labels.ints->count;
+		*out = lth_build_find(infer, x, labels.ints->ints, labels.ints->count);
 		return LTH_OK;
 	}
-	if (!floats || dtype != LTH_DTYPE_F32)
+	if (!labels.floats || dtype != LTH_DTYPE_F32)
 		return wrong_keys(infer, dtype);
-	float *list = lth_arena_array(infer->graph->arena, floats->count + 1, sizeof(*list));
-	for (uint32_t i = 0; list && i < floats->count; i++)
-		list[i] = (float)floats->floats[i];
-	*out_count = floats->count;
-	*out = list ? lth_build_find(infer, x, list, floats->count) : LTH_NONE;
+	float *list = lth_arena_array(infer->graph->arena, labels.floats->count + 1, sizeof(*list));
+	for (uint32_t i = 0; list && i < labels.floats->count; i++)
+		list[i] = (float)labels.floats->floats[i];
+	*out_count = labels.floats->count;
+	*out = list ? lth_build_find(infer, x, list, labels.floats->count) : LTH_NONE;
 	return LTH_OK;
 }
 
@@ -123,31 +135,28 @@ static lth_value_id tensor_values(struct lth_infer *infer, const struct lth_valu
 static enum lth_code build_values(struct lth_infer *infer, uint32_t keys, lth_value_id *out)
 {
 	static const char *const kinds[] = {"values_tensor", "values_strings", "values_int64s", "values_floats"};
-	const struct lth_value *tensor = tensor_attr(infer, kinds[0]);
-	const struct lth_attr *strings = lth_node_attr(infer->node, kinds[1]);
-	const struct lth_attr *ints = lth_node_attr(infer->node, kinds[2]);
-	const struct lth_attr *floats = lth_node_attr(infer->node, kinds[3]);
-	enum lth_code code = lth_infer_one_of(infer, kinds, 4);
+	struct labels labels;
+	enum lth_code code = read_labels(infer, kinds, &labels);
 	if (code)
 		return code;
-	const struct lth_attr *list_attr = strings ? strings : ints ? ints : floats;
-	int64_t count = tensor ? tensor_count(tensor) : list_attr ? (int64_t)list_attr->count : -1;
+	const struct lth_attr *list_attr = labels.strings ? labels.strings : labels.ints ? labels.ints : labels.floats;
+	int64_t count = labels.tensor ? tensor_count(labels.tensor) : list_attr ? (int64_t)list_attr->count : -1;
 	if (count != keys)
 		return lth_infer_reject(infer, "a value for each key", "%lld values, %u keys", (long long)count, keys);
-	if (tensor) {
-		*out = tensor_values(infer, tensor);
-	} else if (strings) {
-		*out = strings_and(infer, strings->strings, strings->count, default_string(infer->node));
-	} else if (ints) {
-		*out = ints_and(infer, ints->ints, ints->count, lth_op_int(infer->node, "default_int64"));
+	if (labels.tensor) {
+		*out = tensor_values(infer, labels.tensor);
+	} else if (labels.strings) {
+		*out = strings_and(infer, labels.strings->strings, labels.strings->count, default_string(infer->node));
+	} else if (labels.ints) {
+		*out = ints_and(infer, labels.ints->ints, labels.ints->count, lth_op_int(infer->node, "default_int64"));
 	} else {
-		float *list = lth_arena_array(infer->graph->arena, floats->count + 1, sizeof(*list));
-		int64_t size = floats->count + 1;
-		for (uint32_t i = 0; list && i < floats->count; i++)
-			list[i] = (float)floats->floats[i];
+		float *list = lth_arena_array(infer->graph->arena, labels.floats->count + 1, sizeof(*list));
+		int64_t size = labels.floats->count + 1;
+		for (uint32_t i = 0; list && i < labels.floats->count; i++)
+			list[i] = (float)labels.floats->floats[i];
 		if (!list)
 			return LTH_OK;
-		list[floats->count] = (float)lth_op_float(infer->node, "default_float");
+		list[labels.floats->count] = (float)lth_op_float(infer->node, "default_float");
 		*out = lth_build_data(infer, LTH_DTYPE_F32, 1, &size, list, (size_t)size * sizeof(*list));
 	}
 	return LTH_OK;
