@@ -61,6 +61,11 @@ enum lth_code lth_importer_too_many(struct lth_importer *importer, const char *p
 	return lth_importer_fail(importer, LTH_LIMIT_EXCEEDED, place, expected, "a model with more nodes");
 }
 
+enum lth_code lth_importer_one_more(struct lth_importer *importer, const char *place)
+{
+	return ++importer->num_nodes > LTH_IMPORT_MAX_NODES ? lth_importer_too_many(importer, place) : LTH_OK;
+}
+
 enum lth_code lth_importer_memory(struct lth_importer *importer)
 {
 	return lth_diag_fail(importer->diag, LTH_OUT_OF_MEMORY, "import", NULL, "raise the job's memory limit",
@@ -351,15 +356,16 @@ static void describe_ports(const struct lth_op *op, char *out, size_t size)
 
 enum lth_code lth_importer_emit(struct lth_importer *importer, struct lth_draft *draft)
 {
-	if (++importer->num_nodes > LTH_IMPORT_MAX_NODES)
-		return lth_importer_too_many(importer, draft->name);
+	enum lth_code code = lth_importer_one_more(importer, draft->name);
+	if (code)
+		return code;
 	if (!draft->name || !*draft->name) {
 		draft->name = draft->num_outputs && draft->outputs[0] != LTH_NONE
 				      ? importer->graph->values[draft->outputs[0]].name
 				      : draft->op;
 	}
 	trim(draft->inputs, &draft->num_inputs);
-	enum lth_code code = lth_upgrade(importer, draft);
+	code = lth_upgrade(importer, draft);
 	if (code || !draft->op)
 		return code;
 	trim(draft->inputs, &draft->num_inputs);

@@ -80,9 +80,14 @@ enum { LTH_NEWEST_OPSET = 28 };
 enum lth_code lth_importer_fail(struct lth_importer *importer, enum lth_code code, const char *place,
 				const char *expected, const char *found_format, ...) LTH_PRINTF(5, 6);
 enum lth_code lth_importer_memory(struct lth_importer *importer);
-/* Nodes of a model; functions that call functions can write any number. */
+/* Nodes of a model, and calls of functions: those that call others can write any number. */
 enum { LTH_IMPORT_MAX_NODES = 1000000 };
 enum lth_code lth_importer_too_many(struct lth_importer *importer, const char *place);
+LTH_MUST_CHECK enum lth_code lth_importer_one_more(struct lth_importer *importer, const char *place);
+/* Graphs in nodes of graphs: what inference, passes and lowering recurse over. Operators that are written out add a few
+ * levels to it (LTH_MAX_REGION_DEPTH). */
+enum { LTH_IMPORT_MAX_GRAPH_DEPTH = 32 };
+#define LTH_IMPORT_GRAPH_DEPTH_RULE "graphs nested at most 32 deep"
 /* The bytes of a file of the request by name, or NULL. */
 const struct lth_compile_file *lth_importer_file(const struct lth_importer *importer, const char *name);
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_GRAPH_DEPTH = 32 };
+enum { MAX_TYPE_PATH = 32 };
 
 enum lth_code lth_json_fail(struct lth_json *json, const struct lth_json_path *path, const char *expected,
 			    const char *found_format, ...)
@@ -184,7 +184,7 @@ static enum lth_code object_type(struct lth_json *json, const struct lth_json_pa
 	size_t depth = 0;
 	for (const struct lth_json_path *p = path; p; p = p->parent)
 		depth++;
-	if (depth > MAX_GRAPH_DEPTH)
+	if (depth > MAX_TYPE_PATH)
 		return lth_json_fail(json, path, "a type nested less deeply", "another");
 	if (kind == LTH_TYPE_MAP)
 		code = read_element_type(json, path, object, "key", &key);
@@ -290,8 +290,8 @@ enum lth_code lth_json_graph(struct lth_json *json, const struct lth_json_path *
 			     struct lth_json_scope *scope)
 {
 	enum lth_code code;
-	if (scope->depth > MAX_GRAPH_DEPTH)
-		return lth_json_fail(json, path, "graphs nested at most 32 deep", "a deeper one");
+	if (scope->depth > LTH_IMPORT_MAX_GRAPH_DEPTH)
+		return lth_json_fail(json, path, LTH_IMPORT_GRAPH_DEPTH_RULE, "a deeper one");
 	if ((code = read_list(json, path, object, "constants", false, read_constant, scope)) ||
 	    (code = read_list(json, path, object, "inputs", false, read_input, scope)) ||
 	    (code = read_list(json, path, object, "nodes", true, lth_json_node, scope)))

@@ -66,18 +66,20 @@ static int64_t count_call(struct count *count, uint32_t index)
 	const Lth__Onnx__Function *function = count->onnx->model->functions[index];
 	count->depth++;
 	int64_t sum = count_nodes(count, function->node, function->n_node);
+	for (size_t i = 0; i < function->n_attribute_proto && sum <= LTH_IMPORT_MAX_NODES; i++)
+		sum += count_attribute(count, function->attribute_proto[i]);
 	count->depth--;
 	return count->of_functions[index] = sum;
 }
 
-/* Nodes that are written for these, up to one more than are allowed. */
+/* Nodes that are written for these, and calls that are followed, up to one more than are allowed. */
 static int64_t count_nodes(struct count *count, Lth__Onnx__Node *const *nodes, size_t num_nodes)
 {
 	int64_t sum = 0;
 	for (size_t i = 0; i < num_nodes && sum <= LTH_IMPORT_MAX_NODES; i++) {
 		uint32_t index;
 		bool known = lth_op_find(lth_onnx_domain(nodes[i]->domain), text_or_empty(nodes[i]->op_type)) != NULL;
-		sum += !known && lth_onnx_function(count->onnx, nodes[i], &index) ? count_call(count, index) : 1;
+		sum += 1 + (!known && lth_onnx_function(count->onnx, nodes[i], &index) ? count_call(count, index) : 0);
 		for (size_t k = 0; k < nodes[i]->n_attribute && sum <= LTH_IMPORT_MAX_NODES; k++)
 			sum += count_attribute(count, nodes[i]->attribute[k]);
 	}

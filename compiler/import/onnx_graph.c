@@ -143,10 +143,14 @@ static bool attribute_list(struct lth_onnx *onnx, const Lth__Onnx__Attribute *at
 	return ok;
 }
 
-static enum lth_code attribute_region(struct lth_onnx *onnx, const Lth__Onnx__Attribute *attribute,
+static enum lth_code attribute_region(struct lth_onnx *onnx, const Lth__Onnx__Attribute *attribute, const char *place,
 				      const struct lth_onnx_scope *scope, struct lth_attr *out)
 {
-	struct lth_onnx_scope inner = {.parent = scope};
+	struct lth_onnx_scope inner = {.parent = scope, .depth = scope->depth + 1};
+	if (inner.depth > LTH_IMPORT_MAX_GRAPH_DEPTH)
+		return lth_importer_fail(&onnx->base, LTH_INVALID_MODEL, place, LTH_IMPORT_GRAPH_DEPTH_RULE,
+					 "attribute '%s' with a deeper one, or a function that calls itself in it",
+					 out->name);
 	inner.region = lth_graph_region(onnx->base.graph, LTH_NONE);
 	out->kind = LTH_ATTR_REGION;
 	out->id = inner.region;
@@ -196,7 +200,7 @@ static enum lth_code convert_attribute(struct lth_onnx *onnx, const Lth__Onnx__A
 	if (type == TYPE_SPARSE_TENSOR && attribute->sparse_tensor)
 		return lth_onnx_sparse(onnx, attribute->sparse_tensor, value_name, &out->id);
 	if (type == TYPE_GRAPH && attribute->g)
-		return attribute_region(onnx, attribute, scope, out);
+		return attribute_region(onnx, attribute, place, scope, out);
 	if (type == TYPE_TYPE_PROTO && attribute->tp)
 		return attribute_type_proto(onnx, attribute, place, out);
 	bool known_list =
@@ -301,17 +305,15 @@ static enum lth_code run_nodes(struct lth_onnx *onnx, Lth__Onnx__Node *const *no
 
 /* What the body sees: the caller's attributes, then the function's presets. */
 static enum lth_code call_attributes(struct lth_onnx *onnx, const Lth__Onnx__Function *function,
-				     struct lth_draft *draft)
+				     const struct lth_onnx_scope *around, struct lth_draft *draft)
 {
-	const struct lth_onnx_call *outer = onnx->call;
+	const struct lth_onnx_scope empty = {.depth = around->depth};
 	enum lth_code code = LTH_OK;
-	onnx->call = NULL;
 	for (size_t i = 0; i < function->n_attribute_proto && code == LTH_OK; i++) {
 		const Lth__Onnx__Attribute *preset = function->attribute_proto[i];
 		if (!lth_draft_find(draft, text_or_empty(preset->name)))
-			code = add_attribute(onnx, preset, draft->name, NULL, draft);
+			code = add_attribute(onnx, preset, draft->name, &empty, draft);
 	}
-	onnx->call = outer;
 	return code;
 }
 
@@ -330,33 +332,48 @@ static enum lth_code bind_inputs(struct lth_onnx *onnx, const Lth__Onnx__Functio
 	return code;
 }
 
-static enum lth_code inline_function(struct lth_onnx *onnx, const Lth__Onnx__Function *function,
-				     const Lth__Onnx__Node *node, struct lth_draft *draft, struct lth_onnx_scope *scope)
+/* The nodes of the function's body, and the graphs of its presets: with its operator sets, deeper by a call. */
+static enum lth_code inline_body(struct lth_onnx *onnx, const Lth__Onnx__Function *function, struct lth_draft *draft,
+				 struct lth_onnx_scope *inner)
 {
 	const struct lth_onnx outer = *onnx;
-	struct lth_onnx_scope inner = {.region = scope->region};
+	struct lth_onnx_call call;
 	enum lth_code code;
-	if (onnx->call_depth == LTH_ONNX_MAX_CALL_DEPTH)
-		return lth_importer_fail(&onnx->base, LTH_INVALID_MODEL, draft->name,
-					 "functions that call at most 32 deep",
-					 "deeper calls, or a function that calls itself: '%s'", draft->op);
-	if ((code = call_attributes(onnx, function, draft)) || (code = bind_inputs(onnx, function, draft, &inner)))
-		return code;
-	struct lth_onnx_call call = {draft->attrs, draft->num_attrs};
-	onnx->call = &call;
+	onnx->call = NULL;
 	onnx->call_depth++;
 	onnx->opsets = function->opset_import;
 	onnx->num_opsets = function->n_opset_import;
 	onnx->prefix = lth_arena_printf(onnx->base.arena, "%s/", draft->name);
 	if (!onnx->prefix)
 		return lth_importer_memory(&onnx->base);
-	code = run_nodes(onnx, function->node, function->n_node, &inner);
+	code = call_attributes(onnx, function, inner, draft);
+	if (code == LTH_OK) {
+		call = (struct lth_onnx_call){draft->attrs, draft->num_attrs};
+		onnx->call = &call;
+		code = run_nodes(onnx, function->node, function->n_node, inner);
+	}
 	onnx->call = outer.call;
 	onnx->call_depth = outer.call_depth;
 	onnx->opsets = outer.opsets;
 	onnx->num_opsets = outer.num_opsets;
 	onnx->prefix = outer.prefix;
-	if (code == LTH_OK && node->n_output > function->n_output)
+	return code;
+}
+
+static enum lth_code inline_function(struct lth_onnx *onnx, const Lth__Onnx__Function *function,
+				     const Lth__Onnx__Node *node, struct lth_draft *draft, struct lth_onnx_scope *scope)
+{
+	struct lth_onnx_scope inner = {.region = scope->region, .depth = scope->depth};
+	enum lth_code code;
+	if (onnx->call_depth == LTH_ONNX_MAX_CALL_DEPTH)
+		return lth_importer_fail(&onnx->base, LTH_INVALID_MODEL, draft->name,
+					 "functions that call at most 32 deep",
+					 "deeper calls, or a function that calls itself: '%s'", draft->op);
+	if ((code = lth_importer_one_more(&onnx->base, draft->name)) ||
+	    (code = bind_inputs(onnx, function, draft, &inner)) ||
+	    (code = inline_body(onnx, function, draft, &inner)))
+		return code;
+	if (node->n_output > function->n_output)
 		return lth_importer_fail(&onnx->base, LTH_INVALID_MODEL, draft->name,
 					 "no more outputs than the function has", "%zu outputs for '%s'",
 					 node->n_output, draft->op);

@@ -16,6 +16,7 @@ struct lth_onnx_scope {
 	struct lth_name_map values;
 	struct lth_name_map ranks; /* that a graph declares for what its nodes give */
 	lth_region_id region;
+	unsigned depth; /* of the region */
 };
 
 /* Attributes that the caller of a function gave, or that the function presets. */

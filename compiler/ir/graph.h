@@ -119,6 +119,7 @@ struct lth_node {
 	bool deleted;
 };
 
+enum { LTH_MAX_REGION_DEPTH = 64 }; /* what may recurse over regions counts on */
 struct lth_region {
 	lth_node_id parent; /* the node that holds it; LTH_NONE for the main region */
 	lth_value_id *inputs, *outputs;
@@ -170,7 +171,8 @@ struct lth_graph {
 	uint32_t num_values, num_nodes, num_regions, num_guards, num_bindings, num_usual;
 	uint32_t cap_values, cap_nodes, cap_regions, cap_guards, cap_bindings, cap_usual;
 	uint32_t num_groups;
-	uint32_t tentative; /* loops around whose shapes have not settled: sizes from data get no bound yet */
+	uint32_t open_regions; /* that inference is in */
+	uint32_t tentative;    /* loops around whose shapes have not settled: sizes from data get no bound yet */
 	struct lth_graph_names *names; /* name tables of the building functions */
 };
 

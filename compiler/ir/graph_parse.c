@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_DEPTH = 60 };
-
 enum lth_code lth_parse_fail(struct lth_graph_parser *parser, const char *expected)
 {
 	return lth_text_fail(&parser->text, expected, NULL);
@@ -318,7 +316,7 @@ static enum lth_code parse_region(struct lth_graph_parser *parser, struct lth_at
 	enum lth_code code = lth_parse_expect(parser, '(');
 	if (region == LTH_NONE)
 		return lth_parse_memory(parser);
-	if (++parser->depth > MAX_DEPTH)
+	if (++parser->depth > LTH_MAX_REGION_DEPTH)
 		return lth_parse_fail(parser, "regions nested less deeply");
 	if (code == LTH_OK && !lth_text_take(&parser->text, ')')) {
 		do

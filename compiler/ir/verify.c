@@ -5,8 +5,6 @@
 
 #include <stdio.h>
 
-enum { MAX_REGION_DEPTH = 64 };
-
 struct verifier {
 	const struct lth_graph *graph;
 	struct lth_diag *diag;
@@ -153,7 +151,7 @@ static void leave_region(struct verifier *verifier, const struct lth_region *reg
 static enum lth_code check_region(struct verifier *verifier, lth_region_id id, lth_node_id parent, unsigned depth)
 {
 	const struct lth_graph *graph = verifier->graph;
-	if (id >= graph->num_regions || verifier->seen_regions[id] || depth > MAX_REGION_DEPTH ||
+	if (id >= graph->num_regions || verifier->seen_regions[id] || depth > LTH_MAX_REGION_DEPTH ||
 	    graph->regions[id].parent != parent)
 		return broken(verifier, parent < graph->num_nodes ? graph->nodes[parent].name : "regions",
 			      "each region once, in the node that holds it, at most 64 deep", "another");

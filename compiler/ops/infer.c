@@ -440,7 +440,7 @@ enum lth_code lth_infer_node(struct lth_graph *graph, lth_node_id id, struct lth
 }
 
 /* Nodes may be inserted before the one at hand by composites, never behind it. */
-enum lth_code lth_infer_region(struct lth_graph *graph, lth_region_id region, struct lth_diag *diag)
+static enum lth_code infer_nodes(struct lth_graph *graph, lth_region_id region, struct lth_diag *diag)
 {
 	for (uint32_t at = 0; at < graph->regions[region].num_nodes; at++) {
 		lth_node_id id = graph->regions[region].nodes[at];
@@ -453,6 +453,17 @@ enum lth_code lth_infer_region(struct lth_graph *graph, lth_region_id region, st
 			at++;
 	}
 	return LTH_OK;
+}
+
+enum lth_code lth_infer_region(struct lth_graph *graph, lth_region_id region, struct lth_diag *diag)
+{
+	if (graph->open_regions > LTH_MAX_REGION_DEPTH)
+		return lth_diag_fail(diag, LTH_LIMIT_EXCEEDED, "graph", "regions at most 64 deep", NULL,
+				     "branches, loops and what is written out for operators nest deeper");
+	graph->open_regions++;
+	enum lth_code code = infer_nodes(graph, region, diag);
+	graph->open_regions--;
+	return code;
 }
 
 /* The model's results are of the element types that it declares. Its shapes are not held against it: real models keep

@@ -290,10 +290,26 @@ START_TEST(functions_are_inlined)
 }
 END_TEST
 
-/* Each function of a chain calls the one before twice: 2^30 nodes, which nobody starts to write. */
-START_TEST(functions_are_counted_before_they_are_inlined)
+/* A graph that the function presets for an attribute calls the function: another way to call itself. */
+START_TEST(functions_in_presets_are_calls)
 {
-	struct lth_buf model = calling_model(function_of("f0", "Softmax", ""), "f30");
+	struct lth_buf f = function_of("F", "Softmax", ""), g = ow_message(), call = ow_node("F", "again", "q", "r");
+	struct lth_buf attribute = ow_message();
+	ow_text(&call, 7, "my");
+	ow_sub(&g, OW_GRAPH_INPUT, ow_input("q", FLOAT, 0, NULL, NULL));
+	ow_sub(&g, OW_GRAPH_NODE, call);
+	ow_sub(&g, OW_GRAPH_OUTPUT, ow_input("r", FLOAT, 0, NULL, NULL));
+	ow_text(&attribute, 1, "preset");
+	ow_sub(&attribute, 6, g);
+	ow_sub(&f, 11, attribute);
+	expect_fault(import(calling_model(f, "F")), LTH_INVALID_MODEL, "calls itself");
+}
+END_TEST
+
+/* f1 to f30, each of which calls the one before twice: 2^30 calls, which nobody starts to write. */
+static struct lth_buf doubling_model(struct lth_buf first)
+{
+	struct lth_buf model = calling_model(first, "f30");
 	for (int i = 1; i <= 30; i++) {
 		char name[16], before[16];
 		snprintf(name, sizeof(name), "f%d", i);
@@ -303,7 +319,19 @@ START_TEST(functions_are_counted_before_they_are_inlined)
 		ow_sub(&function, 7, second);
 		ow_sub(&model, OW_MODEL_FUNCTION, function);
 	}
-	expect_fault(import(model), LTH_LIMIT_EXCEEDED, "1000000 nodes");
+	return model;
+}
+
+START_TEST(functions_are_counted_before_they_are_inlined)
+{
+	struct lth_buf empty = ow_message();
+	ow_text(&empty, 1, "f0");
+	ow_text(&empty, 10, "my");
+	ow_text(&empty, 4, "a");
+	ow_text(&empty, 5, "a");
+	expect_fault(import(doubling_model(function_of("f0", "Softmax", ""))), LTH_LIMIT_EXCEEDED, "1000000 nodes");
+	ck_assert(lth_arena_bytes(arena) < 16u << 20);
+	expect_fault(import(doubling_model(empty)), LTH_LIMIT_EXCEEDED, "1000000 nodes");
 	ck_assert(lth_arena_bytes(arena) < 16u << 20);
 }
 END_TEST
@@ -396,16 +424,39 @@ START_TEST(wrong_tensors_are_refused)
 }
 END_TEST
 
-START_TEST(deep_nesting_is_refused)
+/* If in If around a graph, which it takes. */
+static struct lth_buf branches(int depth, struct lth_buf inner)
 {
-	struct lth_buf inner = ow_message();
-	for (int i = 0; i < 200; i++) {
-		struct lth_buf outer = ow_message(), node = ow_node("If", "n", "c", "y");
+	for (int i = 0; i < depth; i++) {
+		struct lth_buf outer = ow_message(), node = ow_node("If", "n", "", "y");
 		ow_attr_graph(&node, "then_branch", inner);
 		ow_sub(&outer, OW_GRAPH_NODE, node);
 		inner = outer;
 	}
-	expect_fault(import(ow_model(inner, 17)), LTH_INVALID_MODEL, "deep");
+	return inner;
+}
+
+START_TEST(deep_nesting_is_refused)
+{
+	expect_fault(import(ow_model(branches(200, ow_message()), 17)), LTH_INVALID_MODEL, "deep");
+	/* functions whose bodies are each within the limit of a file */
+	struct lth_buf model = calling_model(function_of("f0", "Softmax", ""), "f9");
+	for (int i = 1; i < 10; i++) {
+		char name[16], before[16];
+		snprintf(name, sizeof(name), "f%d", i);
+		snprintf(before, sizeof(before), "f%d", i - 1);
+		struct lth_buf f = ow_message(), body = ow_message(), node = ow_node("If", "n", "", "b");
+		struct lth_buf call = ow_node(before, "call", "a", "c");
+		ow_text(&call, 7, "my");
+		ow_sub(&body, OW_GRAPH_NODE, call);
+		ow_attr_graph(&node, "then_branch", branches(10, body));
+		ow_text(&f, 1, name);
+		ow_text(&f, 10, "my");
+		ow_text(&f, 4, "a");
+		ow_sub(&f, 7, node);
+		ow_sub(&model, OW_MODEL_FUNCTION, f);
+	}
+	expect_fault(import(model), LTH_INVALID_MODEL, "32 deep");
 	struct lth_buf type = ow_message(), info = ow_message(), g = ow_message();
 	for (int i = 0; i < 5000; i++) {
 		struct lth_buf element = ow_message(), outer = ow_message();
@@ -520,6 +571,7 @@ int main(void)
 	tcase_add_test(cases, results_are_of_the_declared_type);
 	tcase_add_test(cases, nodes_are_ordered_and_cycles_refused);
 	tcase_add_test(cases, functions_are_inlined);
+	tcase_add_test(cases, functions_in_presets_are_calls);
 	tcase_add_test(cases, functions_are_counted_before_they_are_inlined);
 	tcase_add_test(cases, options_give_symbols_their_range);
 	tcase_add_test(cases, missing_operators_come_in_one_message);
