@@ -1,32 +1,22 @@
 /* Einsum: a sum of products by an equation of subscripts. Every subscript is a loop: those of the output are its axes,
- * the others are reduced. An ellipsis stands for broadcast axes, aligned from the right. */
+ * the others are reduced. An ellipsis stands for broadcast axes, aligned from the right. What is a matrix product becomes
+ * one (einsum_product.c). */
+#include "compiler/ops/einsum.h"
+
+#include "compiler/ops/build.h"
 #include "compiler/ops/family.h"
 
 #include <ctype.h>
 #include <string.h>
 
-enum { MAX_LABELS = 32, MAX_INPUTS = 8, ELLIPSIS = 128 /* labels 128 + k: the k-th broadcast axis from the right */ };
-
-struct einsum {
-	uint32_t num_inputs;
-	struct {
-		uint8_t labels[LTH_MAX_RANK];
-		uint32_t rank;
-	} inputs[MAX_INPUTS];
-	uint8_t output[2 * MAX_LABELS], reduced[MAX_LABELS];
-	uint32_t num_output, num_reduced;
-	uint32_t ellipsis; /* broadcast axes in all */
-	const char *fault; /* what is wrong with the equation, or NULL */
-};
-
-static void fail(struct einsum *e, const char *fault)
+static void fail(struct lth_einsum *e, const char *fault)
 {
 	if (!e->fault)
 		e->fault = fault;
 }
 
 /* One input's term: its labels, an ellipsis taking the axes that letters leave. */
-static const char *parse_term(struct einsum *e, const char *at, const char *end, uint32_t input, uint32_t rank)
+static const char *parse_term(struct lth_einsum *e, const char *at, const char *end, uint32_t input, uint32_t rank)
 {
 	uint32_t letters = 0, count = 0;
 	bool dots = false;
@@ -50,7 +40,7 @@ static const char *parse_term(struct einsum *e, const char *at, const char *end,
 		dots = true;
 		at += 2;
 		for (uint32_t k = rank - letters; k-- > 0;)
-			e->inputs[input].labels[count++] = (uint8_t)(ELLIPSIS + k);
+			e->inputs[input].labels[count++] = (uint8_t)(LTH_EINSUM_ELLIPSIS + k);
 		if (rank - letters > e->ellipsis)
 			e->ellipsis = rank - letters;
 	}
@@ -60,7 +50,7 @@ static const char *parse_term(struct einsum *e, const char *at, const char *end,
 	return at;
 }
 
-static uint32_t uses_of(const struct einsum *e, uint8_t label)
+static uint32_t uses_of(const struct lth_einsum *e, uint8_t label)
 {
 	uint32_t uses = 0;
 	for (uint32_t i = 0; i < e->num_inputs; i++)
@@ -69,7 +59,7 @@ static uint32_t uses_of(const struct einsum *e, uint8_t label)
 	return uses;
 }
 
-static int place_in(const uint8_t *list, uint32_t count, uint8_t label)
+int lth_einsum_place(const uint8_t *list, uint32_t count, uint8_t label)
 {
 	for (uint32_t i = 0; i < count; i++)
 		if (list[i] == label)
@@ -77,13 +67,13 @@ static int place_in(const uint8_t *list, uint32_t count, uint8_t label)
 	return -1;
 }
 
-static void push_ellipsis(struct einsum *e)
+static void push_ellipsis(struct lth_einsum *e)
 {
 	for (uint32_t k = e->ellipsis; k-- > 0 && e->num_output < LTH_MAX_RANK;)
-		e->output[e->num_output++] = (uint8_t)(ELLIPSIS + k);
+		e->output[e->num_output++] = (uint8_t)(LTH_EINSUM_ELLIPSIS + k);
 }
 
-static void parse_output(struct einsum *e, const char *at, const char *end)
+static void parse_output(struct lth_einsum *e, const char *at, const char *end)
 {
 	for (; at < end && !e->fault; at++) {
 		if (*at == ' ')
@@ -93,7 +83,7 @@ static void parse_output(struct einsum *e, const char *at, const char *end)
 			at += 2;
 		} else if (!isalpha((unsigned char)*at) || uses_of(e, (uint8_t)*at) == 0) {
 			fail(e, "an output subscript that no input has");
-		} else if (place_in(e->output, e->num_output, (uint8_t)*at) >= 0) {
+		} else if (lth_einsum_place(e->output, e->num_output, (uint8_t)*at) >= 0) {
 			fail(e, "an output subscript twice");
 		} else {
 			e->output[e->num_output++] = (uint8_t)*at;
@@ -104,7 +94,7 @@ static void parse_output(struct einsum *e, const char *at, const char *end)
 }
 
 /* Without an arrow: the broadcast axes, then the labels that occur once, in alphabetical order. */
-static void imply_output(struct einsum *e)
+static void imply_output(struct lth_einsum *e)
 {
 	push_ellipsis(e);
 	for (int label = 'A'; label <= 'z' && e->num_output < LTH_MAX_RANK; label++)
@@ -112,15 +102,15 @@ static void imply_output(struct einsum *e)
 			e->output[e->num_output++] = (uint8_t)label;
 }
 
-static void collect_reduced(struct einsum *e)
+static void collect_reduced(struct lth_einsum *e)
 {
 	for (uint32_t i = 0; i < e->num_inputs; i++)
 		for (uint32_t k = 0; k < e->inputs[i].rank; k++) {
 			uint8_t label = e->inputs[i].labels[k];
-			if (place_in(e->output, e->num_output, label) >= 0 ||
-			    place_in(e->reduced, e->num_reduced, label) >= 0)
+			if (lth_einsum_place(e->output, e->num_output, label) >= 0 ||
+			    lth_einsum_place(e->reduced, e->num_reduced, label) >= 0)
 				continue;
-			if (e->num_output + e->num_reduced == MAX_LABELS || e->num_reduced == LTH_MAX_RANK) {
+			if (e->num_output + e->num_reduced == LTH_EINSUM_LABELS || e->num_reduced == LTH_MAX_RANK) {
 				fail(e, "more subscripts than are implemented");
 				return;
 			}
@@ -128,13 +118,13 @@ static void collect_reduced(struct einsum *e)
 		}
 }
 
-static void parse(struct lth_graph *graph, const struct lth_node *node, struct einsum *e)
+static void parse(struct lth_graph *graph, const struct lth_node *node, struct lth_einsum *e)
 {
 	const struct lth_string *equation = &lth_node_attr(node, "equation")->s;
 	const char *at = equation->data, *end = at + equation->size;
 	memset(e, 0, sizeof(*e));
 	e->num_inputs = node->num_inputs;
-	if (node->num_inputs > MAX_INPUTS)
+	if (node->num_inputs > LTH_EINSUM_INPUTS)
 		fail(e, "more inputs than are implemented");
 	for (uint32_t i = 0; !e->fault && i < node->num_inputs; i++) {
 		at = parse_term(e, at, end, i, graph->values[node->inputs[i]].type.rank);
@@ -156,7 +146,7 @@ static void parse(struct lth_graph *graph, const struct lth_node *node, struct e
 }
 
 /* The extent of a label: of all axes that bear it; broadcast axes may be 1. */
-static enum lth_code label_extent(struct lth_infer *infer, const struct einsum *e, uint8_t label, lth_dim *out)
+static enum lth_code label_extent(struct lth_infer *infer, const struct lth_einsum *e, uint8_t label, lth_dim *out)
 {
 	enum lth_code code = LTH_OK;
 	uint32_t rank = 0;
@@ -172,9 +162,16 @@ static enum lth_code label_extent(struct lth_infer *infer, const struct einsum *
 	return code;
 }
 
+static enum lth_code build_product(struct lth_infer *infer)
+{
+	struct lth_einsum e;
+	parse(infer->graph, infer->node, &e);
+	return lth_einsum_build_product(infer, &e);
+}
+
 static enum lth_code infer_einsum(struct lth_infer *infer)
 {
-	struct einsum e;
+	struct lth_einsum e;
 	lth_dim dims[LTH_MAX_RANK], ignored;
 	parse(infer->graph, infer->node, &e);
 	const struct lth_string *equation = &lth_node_attr(infer->node, "equation")->s;
@@ -186,11 +183,13 @@ static enum lth_code infer_einsum(struct lth_infer *infer)
 		code = label_extent(infer, &e, e.output[i], &dims[i]);
 	for (uint32_t i = 0; !code && i < e.num_reduced; i++)
 		code = label_extent(infer, &e, e.reduced[i], &ignored);
+	if (!code && !infer->graph->tentative && lth_einsum_is_product(infer, &e))
+		return lth_build_expand(infer, build_product);
 	return code ? code : lth_infer_output(infer, 0, LTH_NUM_DTYPES, e.num_output, dims);
 }
 
 /* The extent of a reduced label in a checked node: that of the axis that is not 1. */
-static lth_dim reduced_extent(struct lth_lower *lower, const struct lth_node *node, const struct einsum *e,
+static lth_dim reduced_extent(struct lth_lower *lower, const struct lth_node *node, const struct lth_einsum *e,
 			      uint8_t label)
 {
 	struct lth_dims *dims = lth_lower_graph(lower)->dims;
@@ -209,7 +208,7 @@ static enum lth_code einsum_reduction(struct lth_lower *lower, const struct lth_
 				      struct lth_diag *diag)
 {
 	(void)diag;
-	struct einsum e;
+	struct lth_einsum e;
 	parse(lth_lower_graph(lower), node, &e);
 	out->num_axes = e.num_reduced;
 	for (uint32_t i = 0; i < e.num_reduced; i++)
@@ -225,14 +224,14 @@ static lth_sx einsum_stage(struct lth_lower *lower, const struct lth_node *node,
 {
 	(void)stage;
 	struct lth_sx_pool *pool = lth_lower_pool(lower);
-	struct einsum e;
+	struct lth_einsum e;
 	lth_sx product = LTH_SX_NONE;
 	parse(lth_lower_graph(lower), node, &e);
 	for (uint32_t i = 0; i < e.num_inputs; i++) {
 		lth_sx at[LTH_MAX_RANK];
 		for (uint32_t k = 0; k < e.inputs[i].rank; k++) {
-			int kept = place_in(e.output, e.num_output, e.inputs[i].labels[k]);
-			int reduced = place_in(e.reduced, e.num_reduced, e.inputs[i].labels[k]);
+			int kept = lth_einsum_place(e.output, e.num_output, e.inputs[i].labels[k]);
+			int reduced = lth_einsum_place(e.reduced, e.num_reduced, e.inputs[i].labels[k]);
 			at[k] = kept >= 0 ? index[kept] : index[e.num_output + (uint32_t)reduced];
 		}
 		lth_sx x = lth_read_broadcast(lower, node->inputs[i], at, e.inputs[i].rank);

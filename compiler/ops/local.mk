@@ -70,7 +70,7 @@ noinst_LIBRARIES += %D%/libops.a
 	%D%/irregular.c \
 	%D%/resize.c %D%/resize.h %D%/resize_dense.c \
 	%D%/deform.c \
-	%D%/einsum.c \
+	%D%/einsum.c %D%/einsum.h %D%/einsum_product.c \
 	%D%/flex_attention.c \
 	%D%/grid_sample.c \
 	%D%/roi.c \
