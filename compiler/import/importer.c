@@ -199,6 +199,15 @@ static enum lth_code report_missing(struct lth_importer *importer)
 	return code;
 }
 
+/* A region whose attribute an upgrade dropped or a function does not read has no node: it isn't part of the model. */
+static void drop_unowned_regions(struct lth_graph *graph)
+{
+	for (lth_region_id id = 1; id < graph->num_regions; id++)
+		if (graph->regions[id].parent == LTH_NONE)
+			lth_graph_clear_region(graph, id);
+	lth_graph_compact(graph);
+}
+
 enum lth_code lth_importer_end(struct lth_importer *importer)
 {
 	if (!lth_arena_ok(importer->arena))
@@ -208,6 +217,7 @@ enum lth_code lth_importer_end(struct lth_importer *importer)
 	for (size_t i = 0; i < importer->options->num_dims; i++)
 		if (!importer->dims_used[i])
 			return unused_dim(importer, i);
+	drop_unowned_regions(importer->graph);
 	return lth_graph_verify(importer->graph, importer->diag);
 }
 

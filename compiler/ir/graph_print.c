@@ -362,32 +362,23 @@ static void mark(bool *used, const lth_value_id *list, uint32_t count)
 			used[list[i]] = true;
 }
 
-/* What the region's nodes and those of the regions inside read, as far as they print: no node owns a region whose attribute
- * an importer has dropped. */
-static void mark_region(const struct lth_graph *graph, lth_region_id id, bool *used)
-{
-	const struct lth_region *region = &graph->regions[id];
-	for (uint32_t i = 0; i < region->num_nodes; i++) {
-		const struct lth_node *node = &graph->nodes[region->nodes[i]];
-		if (node->deleted)
-			continue;
-		mark(used, node->inputs, node->num_inputs);
-		for (uint32_t k = 0; k < node->num_attrs; k++)
-			if (node->attrs[k].kind == LTH_ATTR_TENSOR)
-				used[node->attrs[k].id] = true;
-			else if (node->attrs[k].kind == LTH_ATTR_REGION)
-				mark_region(graph, node->attrs[k].id, used);
-	}
-	mark(used, region->outputs, region->num_outputs);
-}
-
 static void print_constants(struct printer *printer)
 {
 	const struct lth_graph *graph = printer->graph;
 	bool *used = lth_arena_array(graph->arena, graph->num_values, sizeof(*used));
 	if (!used)
 		return;
-	mark_region(graph, 0, used);
+	for (uint32_t i = 0; i < graph->num_nodes; i++) {
+		const struct lth_node *node = &graph->nodes[i];
+		if (node->deleted)
+			continue;
+		mark(used, node->inputs, node->num_inputs);
+		for (uint32_t k = 0; k < node->num_attrs; k++)
+			if (node->attrs[k].kind == LTH_ATTR_TENSOR)
+				used[node->attrs[k].id] = true;
+	}
+	for (uint32_t i = 0; i < graph->num_regions; i++)
+		mark(used, graph->regions[i].outputs, graph->regions[i].num_outputs);
 	for (lth_value_id id = 0; id < graph->num_values; id++)
 		if (used[id] && graph->values[id].def == LTH_DEF_CONSTANT)
 			print_constant(printer, id);

@@ -176,6 +176,16 @@ static enum lth_code check_region(struct verifier *verifier, lth_region_id id, l
 	return code;
 }
 
+/* Passes walk all regions: what no node holds must be empty. */
+static enum lth_code check_unowned(struct verifier *verifier)
+{
+	const struct lth_graph *graph = verifier->graph;
+	for (lth_region_id id = 0; id < graph->num_regions; id++)
+		if (!verifier->seen_regions[id] && graph->regions[id].num_nodes + graph->regions[id].num_outputs > 0)
+			return broken(verifier, "regions", "a node that holds each region that isn't empty", "one without");
+	return LTH_OK;
+}
+
 enum lth_code lth_graph_verify(const struct lth_graph *graph, struct lth_diag *diag)
 {
 	struct verifier verifier = {.graph = graph, .diag = diag};
@@ -187,5 +197,5 @@ enum lth_code lth_graph_verify(const struct lth_graph *graph, struct lth_diag *d
 	enum lth_code code = check_values(&verifier);
 	if (code == LTH_OK)
 		code = check_region(&verifier, 0, LTH_NONE, 0);
-	return code;
+	return code == LTH_OK ? check_unowned(&verifier) : code;
 }

@@ -3,6 +3,7 @@ golden_import_tests = \
 	%D%/bound-of-later-symbol.lt \
 	%D%/dims-of-no-symbol.lt \
 	%D%/dims-override-the-document.lt \
+	%D%/dropped-region.lt \
 	%D%/json-lists-missing.lt \
 	%D%/json-no-values.lt \
 	%D%/json-opset-unknown.lt \
