@@ -64,7 +64,7 @@ sanitized_tests() {
 	make -s -C build-asan -j"$(nproc)" check-quick
 }
 
-# fuzz_tests: every fuzz target for a few seconds on its seeds, in build-fuzz/.
+# fuzz_tests: every fuzz target on its seeds and some thousand inputs made of them, in build-fuzz/.
 fuzz_tests() {
 	prepare_tree build-fuzz CC=clang-19 CFLAGS='-g -O1' --enable-werror --enable-fuzzers \
 		--with-sanitizer=address,undefined

@@ -50,8 +50,9 @@ EXTRA_DIST += %D%/make-corpus %D%/run \
 include tests/fuzz/runtime.mk
 include tests/fuzz/codegen.mk
 
-# make fuzz: each target for FUZZ_SECONDS on its seeds.
-FUZZ_SECONDS = 3
+# make fuzz: each target on its seeds and on a number of inputs made of them, the same ones in every run of one build. To
+# look for more: make fuzz FUZZ_FLAGS='-max_total_time=600 -seed=7'.
+FUZZ_FLAGS = -runs=20000 -seed=1
 fuzz_programs =
 if FUZZERS
 fuzz_programs += \
@@ -75,6 +76,6 @@ fuzz_programs += \
 endif
 fuzz: $(fuzz_programs)
 	@test -n '$(fuzz_programs)' || { echo 'configure with CC=clang-19 --enable-fuzzers'; exit 1; }
-	@$(SHELL) $(srcdir)/%D%/run $(FUZZ_SECONDS) . $(fuzz_programs)
+	@$(SHELL) $(srcdir)/%D%/run '$(FUZZ_FLAGS)' . $(fuzz_programs)
 CLEANFOLDERS += %D%/work
 .PHONY: fuzz
