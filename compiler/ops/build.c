@@ -53,6 +53,24 @@ void lth_build_many(struct lth_infer *infer, enum lth_op_id op, const lth_value_
 		stop(infer, code);
 }
 
+void lth_build_in(struct lth_infer *infer, lth_region_id region, enum lth_op_id op, const lth_value_id *inputs,
+		  uint32_t num_inputs, const struct lth_attr *attrs, uint32_t num_attrs, lth_value_id *outputs,
+		  uint32_t num_outputs)
+{
+	struct lth_graph *graph = infer->graph;
+	const char *name = lth_arena_printf(graph->arena, "%s/%s", infer->node->name, lth_ops[op].name);
+	for (uint32_t i = 0; i < num_outputs; i++)
+		outputs[i] = name && !infer->failed ? lth_graph_value(graph, name, NULL) : LTH_NONE;
+	if (infer->failed)
+		return;
+	lth_node_id id = name ? lth_graph_node(graph, region, &lth_ops[op], name, inputs, num_inputs, outputs,
+					       num_outputs, attrs, num_attrs)
+			      : LTH_NONE;
+	infer->node = &graph->nodes[infer->id];
+	if (id == LTH_NONE || !lth_arena_ok(graph->arena))
+		out_of_memory(infer);
+}
+
 lth_value_id lth_build(struct lth_infer *infer, enum lth_op_id op, const lth_value_id *inputs, uint32_t num_inputs,
 		       const struct lth_attr *attrs, uint32_t num_attrs)
 {

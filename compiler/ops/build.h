@@ -41,6 +41,10 @@ lth_value_id lth_build(struct lth_infer *infer, enum lth_op_id op, const lth_val
 void lth_build_many(struct lth_infer *infer, enum lth_op_id op, const lth_value_id *inputs, uint32_t num_inputs,
 		    const struct lth_attr *attrs, uint32_t num_attrs, const bool *wanted, lth_value_id *outputs,
 		    uint32_t num_outputs);
+/* A node at the end of a region that a node to be built will have: it is inferred with that one. */
+void lth_build_in(struct lth_infer *infer, lth_region_id region, enum lth_op_id op, const lth_value_id *inputs,
+		  uint32_t num_inputs, const struct lth_attr *attrs, uint32_t num_attrs, lth_value_id *outputs,
+		  uint32_t num_outputs);
 lth_value_id lth_build1(struct lth_infer *infer, enum lth_op_id op, lth_value_id a);
 lth_value_id lth_build2(struct lth_infer *infer, enum lth_op_id op, lth_value_id a, lth_value_id b);
 /* Constants: of any type (data is copied), a 1-D tensor of i64, a scalar of a floating-point or integer type. */

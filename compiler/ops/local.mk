@@ -66,7 +66,7 @@ noinst_LIBRARIES += %D%/libops.a
 	%D%/window.c \
 	%D%/window.h \
 	%D%/composite.c \
-	%D%/recurrent.c \
+	%D%/recurrent.c %D%/recurrent.h %D%/recurrent_dynamic.c \
 	%D%/irregular.c \
 	%D%/resize.c %D%/resize.h %D%/resize_dense.c \
 	%D%/deform.c \

@@ -1,19 +1,35 @@
-/* LSTM, GRU and RNN (and LSTM with weights of 8 bits): inference and the description for the template, which is their only lowering. With `layout` 1 the
+/* LSTM, GRU and RNN: inference and the description for the template, which is their only lowering. With `layout` 1 the
  * batch comes first; that form is the other one between transpositions. */
+#include "compiler/ops/recurrent.h"
 #include "compiler/ops/build.h"
 #include "compiler/ops/family.h"
 
 #include <string.h>
 
-enum { X, W, R, B, LENGTHS, INITIAL_H, INITIAL_C, PEEPHOLES };
+enum {
+	X = LTH_RECURRENT_X,
+	W = LTH_RECURRENT_W,
+	R = LTH_RECURRENT_R,
+	B = LTH_RECURRENT_B,
+	LENGTHS = LTH_RECURRENT_LENGTHS,
+	INITIAL_H = LTH_RECURRENT_INITIAL_H,
+	INITIAL_C = LTH_RECURRENT_INITIAL_C,
+	PEEPHOLES = LTH_RECURRENT_PEEPHOLES
+};
+
+static enum lth_cell cell_of(const struct lth_node *node)
+{
+	enum lth_op_id id = lth_op_id(node->op);
+	return id == LTH_OP_ID_GRU ? LTH_CELL_GRU : id == LTH_OP_ID_RNN ? LTH_CELL_RNN : LTH_CELL_LSTM;
+}
 
 static uint32_t gate_count(const struct lth_node *node)
 {
-	enum lth_op_id id = lth_op_id(node->op);
-	return id == LTH_OP_ID_LSTM ? 4 : id == LTH_OP_ID_GRU ? 3 : 1;
+	enum lth_cell cell = cell_of(node);
+	return cell == LTH_CELL_LSTM ? 4 : cell == LTH_CELL_GRU ? 3 : 1;
 }
 
-static uint32_t directions_of(const struct lth_node *node)
+uint32_t lth_recurrent_directions(const struct lth_node *node)
 {
 	return lth_op_string_is(node, "direction", "bidirectional") ? 2 : 1;
 }
@@ -56,14 +72,14 @@ static uint32_t find_activation(const struct lth_string *name)
 /* f, g, h of each direction; LSTM uses three, GRU two, RNN one. */
 static uint32_t activations_per_direction(const struct lth_node *node)
 {
-	enum lth_op_id id = lth_op_id(node->op);
-	return id == LTH_OP_ID_LSTM ? 3 : id == LTH_OP_ID_GRU ? 2 : 1;
+	enum lth_cell cell = cell_of(node);
+	return cell == LTH_CELL_LSTM ? 3 : cell == LTH_CELL_GRU ? 2 : 1;
 }
 
 static enum lth_code check_activations(struct lth_infer *infer)
 {
 	const struct lth_attr *names = lth_node_attr(infer->node, "activations");
-	uint32_t wanted = directions_of(infer->node) * activations_per_direction(infer->node);
+	uint32_t wanted = lth_recurrent_directions(infer->node) * activations_per_direction(infer->node);
 	if (!names)
 		return LTH_OK;
 	if (names->count != wanted)
@@ -76,13 +92,13 @@ static enum lth_code check_activations(struct lth_infer *infer)
 	return LTH_OK;
 }
 
-static void fill_activations(const struct lth_node *node, struct lth_recurrent *out)
+void lth_recurrent_activations(const struct lth_node *node, struct lth_recurrent *out)
 {
 	const struct lth_attr *names = lth_node_attr(node, "activations");
 	const struct lth_attr *alphas = lth_node_attr(node, "activation_alpha");
 	const struct lth_attr *betas = lth_node_attr(node, "activation_beta");
 	uint32_t per = activations_per_direction(node), alpha = 0, beta = 0;
-	bool rnn = lth_op_id(node->op) == LTH_OP_ID_RNN;
+	bool rnn = cell_of(node) == LTH_CELL_RNN;
 	for (uint32_t d = 0; d < out->directions; d++)
 		for (uint32_t i = 0; i < per; i++) {
 			uint32_t k = names ? find_activation(&names->strings[d * per + i]) : rnn || i > 0;
@@ -100,7 +116,7 @@ static void fill_activations(const struct lth_node *node, struct lth_recurrent *
 
 /* ---- inference ---- */
 
-static enum lth_code check_shape(struct lth_infer *infer, uint32_t input, const lth_dim *shape, uint32_t rank)
+enum lth_code lth_recurrent_need_shape(struct lth_infer *infer, uint32_t input, const lth_dim *shape, uint32_t rank)
 {
 	if (!lth_infer_type(infer, input))
 		return LTH_OK;
@@ -112,37 +128,45 @@ static enum lth_code check_shape(struct lth_infer *infer, uint32_t input, const 
 	return code;
 }
 
-static enum lth_code check_cell(struct lth_infer *infer, lth_dim batch, lth_dim hidden)
+static enum lth_code check_attributes(struct lth_infer *infer, lth_dim hidden)
+{
+	int64_t given = lth_node_int(infer->node, "hidden_size", 0);
+	double clip = lth_node_float(infer->node, "clip", 0);
+	enum lth_code code = LTH_OK;
+	if (lth_node_attr(infer->node, "hidden_size") && (given < 1 || given > INT32_MAX))
+		return lth_infer_reject(infer, "1 or more", "hidden_size %lld", (long long)given);
+	if (given)
+		code = lth_infer_require(infer, LTH_REL_EQ, hidden, lth_dim_const(infer->dims, given),
+					 "hidden_size as the weights'");
+	if (!code && !(clip >= 0))
+		code = lth_infer_reject(infer, "a limit above 0", "clip %g", clip);
+	return code ? code : check_activations(infer);
+}
+
+enum lth_code lth_recurrent_check(struct lth_infer *infer, lth_dim batch, lth_dim hidden, bool turned)
 {
 	struct lth_dims *dims = infer->dims;
-	lth_dim directions = lth_dim_const(dims, directions_of(infer->node)),
+	lth_dim directions = lth_dim_const(dims, lth_recurrent_directions(infer->node)),
 		gates = lth_dim_const(dims, gate_count(infer->node));
 	lth_dim rows = lth_dim_mul(dims, gates, hidden), input = lth_infer_dim(infer, X, 2);
 	lth_dim both = lth_dim_mul(dims, rows, lth_dim_const(dims, 2)),
 		three = lth_dim_mul(dims, hidden, lth_dim_const(dims, 3));
-	int64_t given = lth_node_int(infer->node, "hidden_size", 0);
-	enum lth_code code = check_shape(infer, W, (lth_dim[]){directions, rows, input}, 3);
-	if (!code)
-		code = check_shape(infer, R, (lth_dim[]){directions, rows, hidden}, 3);
-	if (!code)
-		code = check_shape(infer, B, (lth_dim[]){directions, both}, 2);
-	if (!code)
-		code = check_shape(infer, LENGTHS, &batch, 1);
-	if (!code)
-		code = check_shape(infer, INITIAL_H, (lth_dim[]){directions, batch, hidden}, 3);
-	if (!code)
-		code = check_shape(infer, INITIAL_C, (lth_dim[]){directions, batch, hidden}, 3);
-	if (!code)
-		code = check_shape(infer, PEEPHOLES, (lth_dim[]){directions, three}, 2);
-	if (!code && lth_node_attr(infer->node, "hidden_size") && (given < 1 || given > INT32_MAX))
-		code = lth_infer_reject(infer, "1 or more", "hidden_size %lld", (long long)given);
-	if (!code && given)
-		code = lth_infer_require(infer, LTH_REL_EQ, hidden, lth_dim_const(dims, given),
-					 "hidden_size as the weights'");
-	double clip = lth_node_float(infer->node, "clip", 0);
-	if (!code && !(clip >= 0))
-		code = lth_infer_reject(infer, "a limit above 0", "clip %g", clip);
-	return code ? code : check_activations(infer);
+	const struct {
+		uint32_t rank;
+		lth_dim shape[3];
+	} wanted[] = {
+		[W] = {3, {directions, turned ? input : rows, turned ? rows : input}},
+		[R] = {3, {directions, turned ? hidden : rows, turned ? rows : hidden}},
+		[B] = {2, {directions, both}},
+		[LENGTHS] = {1, {batch}},
+		[INITIAL_H] = {3, {directions, batch, hidden}},
+		[INITIAL_C] = {3, {directions, batch, hidden}},
+		[PEEPHOLES] = {2, {directions, three}},
+	};
+	enum lth_code code = LTH_OK;
+	for (uint32_t i = W; !code && i <= PEEPHOLES; i++)
+		code = lth_recurrent_need_shape(infer, i, wanted[i].shape, wanted[i].rank);
+	return code ? code : check_attributes(infer, hidden);
 }
 
 /* Input `input` transposed, or absent as it was. */
@@ -194,8 +218,8 @@ static enum lth_code infer_recurrent(struct lth_infer *infer)
 	if (layout != 0)
 		return lth_infer_reject(infer, "0 or 1", "layout %lld", (long long)layout);
 	lth_dim batch = lth_infer_dim(infer, X, 1), hidden = lth_infer_dim(infer, R, 2);
-	code = check_cell(infer, batch, hidden);
-	lth_dim directions = lth_dim_const(infer->dims, directions_of(infer->node));
+	code = lth_recurrent_check(infer, batch, hidden, false);
+	lth_dim directions = lth_dim_const(infer->dims, lth_recurrent_directions(infer->node));
 	lth_dim y[4] = {lth_infer_dim(infer, X, 0), directions, batch, hidden};
 	if (!code)
 		code = lth_infer_output(infer, 0, LTH_NUM_DTYPES, 4, y);
@@ -222,8 +246,8 @@ static bool recurrent_problem(struct lth_lower *lower, const struct lth_node *no
 	const lth_dim *strides = lth_lower_strides(lower, x);
 	enum lth_op_id id = lth_op_id(node->op);
 	struct lth_dims *dims = lth_lower_graph(lower)->dims;
-	cell->cell = id == LTH_OP_ID_LSTM ? LTH_CELL_LSTM : id == LTH_OP_ID_GRU ? LTH_CELL_GRU : LTH_CELL_RNN;
-	cell->directions = directions_of(node);
+	cell->cell = cell_of(node);
+	cell->directions = lth_recurrent_directions(node);
 	cell->reverse = lth_op_string_is(node, "direction", "reverse");
 	for (uint32_t i = 0; i < node->num_outputs; i++)
 		cell->outputs[i] = node->outputs[i] != LTH_NONE;
@@ -243,7 +267,7 @@ static bool recurrent_problem(struct lth_lower *lower, const struct lth_node *no
 	cell->initial_h = optional(lower, node, INITIAL_H, &out_values->initial_h);
 	cell->initial_c = optional(lower, node, INITIAL_C, &out_values->initial_c);
 	cell->peepholes = optional(lower, node, PEEPHOLES, &out_values->peepholes);
-	fill_activations(node, cell);
+	lth_recurrent_activations(node, cell);
 	cell->clip = lth_node_float(node, "clip", 0);
 	cell->linear_before_reset = id == LTH_OP_ID_GRU && lth_op_int(node, "linear_before_reset") != 0;
 	cell->input_forget = id == LTH_OP_ID_LSTM && lth_op_int(node, "input_forget") != 0;
@@ -253,47 +277,3 @@ static bool recurrent_problem(struct lth_lower *lower, const struct lth_node *no
 }
 
 const struct lth_op_impl lth_impl_recurrent = {.infer = infer_recurrent, .problem = recurrent_problem};
-
-/* ---- DynamicQuantizeLSTM ---- */
-
-/* Weights [directions, inner, 4 hidden] of 8 bits as floats [directions, 4 hidden, inner]; scale and zero point are one a
- * direction, or one a column. */
-static lth_value_id float_weights(struct lth_infer *infer, uint32_t weights, uint32_t scale)
-{
-	static const int64_t perm[] = {0, 2, 1}, column[] = {1, 2}, row = 1;
-	lth_value_id w = lth_build_cast(infer, lth_in(infer, weights), LTH_DTYPE_F32), parameters[2];
-	for (uint32_t i = 0; i < 2; i++) {
-		bool by_column = lth_infer_rank(infer, scale + i) == 2;
-		parameters[i] = lth_build_cast(infer, lth_in(infer, scale + i), LTH_DTYPE_F32);
-		parameters[i] = lth_build_unsqueeze(infer, parameters[i], by_column ? &row : column, by_column ? 1 : 2);
-	}
-	w = lth_build2(infer, LTH_OP_ID_Sub, w, parameters[1]);
-	return lth_build_transpose(infer, lth_build2(infer, LTH_OP_ID_Mul, w, parameters[0]), perm, 3);
-}
-
-/* The weights are few and kept as they are; inputs and states, which ONNX Runtime quantises on the way to save time, stay
- * floats: exactly what that approximates. */
-static enum lth_code expand_dynamic_lstm(struct lth_infer *infer)
-{
-	enum { W_SCALE = PEEPHOLES + 1, R_SCALE = W_SCALE + 2, R_ZERO };
-	lth_value_id in[PEEPHOLES + 1], out[3];
-	const bool wanted[3] = {lth_build_wants(infer, 0), lth_build_wants(infer, 1), lth_build_wants(infer, 2)};
-	enum lth_code code = LTH_OK;
-	for (uint32_t i = W; !code && i <= R; i++)
-		code = lth_infer_need_rank(infer, i, 3, 3);
-	for (uint32_t i = W_SCALE; !code && i <= R_ZERO; i++)
-		code = lth_infer_need_rank(infer, i, 1, 2);
-	if (code)
-		return code;
-	for (uint32_t i = X; i <= PEEPHOLES; i++)
-		in[i] = lth_in(infer, i);
-	in[W] = float_weights(infer, W, W_SCALE);
-	in[R] = float_weights(infer, R, R_SCALE);
-	lth_build_many(infer, LTH_OP_ID_LSTM, in, PEEPHOLES + 1, infer->node->attrs, infer->node->num_attrs, wanted, out, 3);
-	for (uint32_t i = 0; i < 3; i++)
-		if (wanted[i])
-			lth_build_output(infer, i, out[i]);
-	return LTH_OK;
-}
-
-const struct lth_op_impl lth_impl_ms_dynamic_lstm = {.expand = expand_dynamic_lstm};

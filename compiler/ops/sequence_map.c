@@ -79,11 +79,9 @@ static enum lth_code unroll(struct lth_infer *infer, lth_region_id body, const s
 static lth_value_id add_node(struct lth_infer *infer, lth_region_id region, enum lth_op_id op,
 			     const lth_value_id *inputs, uint32_t count)
 {
-	struct lth_graph *graph = infer->graph;
-	lth_value_id out = lth_graph_value(graph, lth_ops[op].name, NULL);
-	lth_node_id id = lth_graph_node(graph, region, &lth_ops[op], lth_ops[op].name, inputs, count, &out, 1, NULL, 0);
-	infer->node = &graph->nodes[infer->id];
-	return id == LTH_NONE ? LTH_NONE : out;
+	lth_value_id out;
+	lth_build_in(infer, region, op, inputs, count, NULL, 0, &out, 1);
+	return infer->failed ? LTH_NONE : out;
 }
 
 /* The loop's body: elements out, the map's body, results in. */
