@@ -8,9 +8,9 @@
 /* How often an element is read, from best to worst (fusion.def). */
 enum lth_fuse_reads {
 	LTH_FUSE_ONCE,
-	LTH_FUSE_FLAT,
 	LTH_FUSE_FEW,
 	LTH_FUSE_MANY,
+	LTH_FUSE_FLAT,
 	LTH_FUSE_WINDOW,
 };
 
