@@ -156,18 +156,16 @@ static void wake(struct lth_waiter *waiter, struct lth_job *job)
 		lth_request_resume(request);
 }
 
-/* The job's record is on disk: now the handle may be given out. */
+/* The job's record is on disk, with this client among its holders: now the handle may be given out. */
 static void on_saved(struct lth_waiter *waiter, struct lth_job *job, const struct lth_diag *diag)
 {
 	struct lth_request *request = request_of(waiter);
 	if (!request->wants_handle)
 		return;
-	if (diag->code == LTH_OK) {
+	if (diag->code == LTH_OK || lth_job_holds(job, waiter->client))
 		reply_accepted(request, job);
-	} else {
-		lth_jobs_take_handle_back(job, waiter->client);
+	else
 		lth_reply_problem(request, diag, NULL);
-	}
 	lth_jobs_leave(request->server->jobs, waiter);
 	lth_request_resume(request);
 }
@@ -194,7 +192,7 @@ static void on_own_deadline(uv_timer_t *timer)
 	struct lth_job *job = request->waiter.job;
 	struct lth_diag diag = {0};
 	lth_request_stop_timer(request);
-	if (job->deadline_ns < lth_now_ns() + SAME_NS)
+	if (job->state == LTH_STATE_ENDING || job->deadline_ns < lth_now_ns() + SAME_NS)
 		return;
 	lth_job_tell_deadline(job, request->own_timeout_ms, &diag);
 	json_t *extra = json_pack("{s:s, s:s}", "job", job->id, "stage", diag.place);
@@ -231,7 +229,6 @@ void lth_deliver_submit(struct lth_request *request, struct lth_job_spec *spec)
 	request->waiter.wake = wake;
 	request->waiter.on_saved = on_saved;
 	lth_jobs_wait(server->jobs, job, &request->waiter);
-	lth_request_suspend(request);
 	uint64_t patience_ms = prefer.wait_seconds > 0 ? (uint64_t)prefer.wait_seconds * 1000 : UINT64_MAX;
 	if (patience_ms == UINT64_MAX && (prefer.respond_async || prefer.wait_seconds == 0))
 		want_handle(request);
@@ -240,6 +237,8 @@ void lth_deliver_submit(struct lth_request *request, struct lth_job_spec *spec)
 	else
 		lth_request_start_timer(request, request->own_timeout_ms, on_own_deadline);
 	lth_jobs_schedule(server->jobs);
+	if (!request->response) /* a job that cannot even start has ended already */
+		lth_request_suspend(request);
 }
 
 static void on_long_poll_over(uv_timer_t *timer)
@@ -254,7 +253,7 @@ static void on_long_poll_over(uv_timer_t *timer)
 
 void lth_deliver_when_done(struct lth_request *request, struct lth_job *job, int64_t seconds)
 {
-	if (lth_job_ended(job) && !job->saving) {
+	if (lth_job_ended(job)) {
 		lth_deliver_job(request, job);
 	} else if (seconds <= 0) {
 		reply_accepted(request, job);

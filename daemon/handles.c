@@ -4,17 +4,25 @@
 
 #include <string.h>
 
-static bool holds(const struct lth_job *job, const char *client, size_t *out_index)
+static bool has_name(const json_t *names, const char *client, size_t *out_index)
 {
 	size_t index;
-	json_t *holder;
-	json_array_foreach(job->holders, index, holder)
-		if (strcmp(json_string_value(holder), client) == 0) {
+	json_t *name;
+	json_array_foreach(names, index, name)
+		if (strcmp(json_string_value(name), client) == 0) {
 			if (out_index)
 				*out_index = index;
 			return true;
 		}
 	return false;
+}
+
+static void add_name(json_t **names, const char *client)
+{
+	if (!*names)
+		*names = json_array();
+	if (!has_name(*names, client, NULL))
+		json_array_append_new(*names, json_string(client)); /* a client's name is plain text */
 }
 
 static bool waits(const struct lth_job *job, const char *client, bool is_client)
@@ -25,12 +33,21 @@ static bool waits(const struct lth_job *job, const char *client, bool is_client)
 	return false;
 }
 
+bool lth_job_holds(const struct lth_job *job, const char *client)
+{
+	return has_name(job->holders, client, NULL);
+}
+
 void lth_job_add_holder(struct lth_job *job, const char *client)
 {
-	if (!job->holders)
-		job->holders = json_array();
-	if (!holds(job, client, NULL))
-		json_array_append_new(job->holders, json_string(client)); /* a client's name is plain text */
+	add_name(&job->holders, client);
+}
+
+void lth_job_restore_holders(struct lth_job *job)
+{
+	json_decref(job->holders);
+	job->holders = json_copy(job->recorded);
+	job->durable = job->recorded != NULL;
 }
 
 void lth_jobs_give_handle(struct lth_jobs *jobs, struct lth_job *job, const char *client)
@@ -40,28 +57,24 @@ void lth_jobs_give_handle(struct lth_jobs *jobs, struct lth_job *job, const char
 	lth_job_save(jobs, job);
 }
 
-void lth_jobs_take_handle_back(struct lth_job *job, const char *client)
-{
-	size_t index;
-	if (holds(job, client, &index))
-		json_array_remove(job->holders, index);
-	job->durable = json_array_size(job->holders) > 0;
-}
-
 bool lth_job_is_of(const struct lth_job *job, const char *client)
 {
-	return strcmp(job->spec.client, client) == 0 || holds(job, client, NULL) || waits(job, client, true);
+	return strcmp(job->spec.client, client) == 0 || lth_job_holds(job, client) || waits(job, client, true) ||
+	       has_name(job->leavers, client, NULL);
 }
 
-void lth_jobs_give_up(struct lth_jobs *jobs, struct lth_job *job, const char *client)
+bool lth_jobs_give_up(struct lth_jobs *jobs, struct lth_job *job, const char *client)
 {
 	size_t index;
-	if (lth_job_ended(job))
-		return;
-	if (holds(job, client, &index))
+	bool held = has_name(job->holders, client, &index);
+	add_name(&job->leavers, client); /* who sends its request twice is no stranger the second time */
+	if (held)
 		json_array_remove(job->holders, index);
 	if (!json_array_size(job->holders) && !waits(job, client, false))
 		lth_jobs_cancel(jobs, job, "a client asked for it");
-	else if (job->durable)
+	else if (held)
 		lth_job_save(jobs, job);
+	else
+		return job->saving; /* by an earlier request of this client, perhaps */
+	return true;
 }

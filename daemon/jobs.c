@@ -10,7 +10,7 @@
 
 const char *lth_job_state_name(enum lth_job_state state)
 {
-	static const char *const names[LTH_NUM_STATE] = {"queued", "running", "running", "done", "failed"};
+	static const char *const names[LTH_NUM_STATE] = {"queued", "running", "running", "running", "done", "failed"};
 	return names[state];
 }
 
@@ -100,6 +100,8 @@ static void destroy_job(struct lth_jobs *jobs, struct lth_job *job)
 	json_decref(job->spec.files);
 	json_decref(job->spec.options);
 	json_decref(job->holders);
+	json_decref(job->recorded);
+	json_decref(job->leavers);
 	lth_answer_release(&job->answer);
 	for (unsigned i = 0; i < job->num_events; i++)
 		free(job->events[i].data);
@@ -170,7 +172,8 @@ static void log_end(struct lth_jobs *jobs, const struct lth_job *job)
 			      lth_diag_line(&job->diag, line, sizeof(line)), "trace", job->spec.trace, NULL);
 }
 
-void lth_jobs_wake(struct lth_jobs *jobs, struct lth_job *job)
+/* Tells those who wait, and forgets the oldest jobs. */
+static void wake(struct lth_jobs *jobs, struct lth_job *job)
 {
 	while (job->waiters) {
 		struct lth_waiter *waiter = job->waiters;
@@ -183,8 +186,19 @@ void lth_jobs_wake(struct lth_jobs *jobs, struct lth_job *job)
 		forget_old(jobs);
 }
 
-/* DONE when the job has an answer, else FAILED with its diag. Leaves the counts of the state it was in. Those who wait
- * hear of it once a durable job's record is on disk. */
+void lth_jobs_settle(struct lth_jobs *jobs, struct lth_job *job)
+{
+	job->state = job->answer ? LTH_STATE_DONE : LTH_STATE_FAILED;
+	jobs->ending--;
+	jobs->metrics->values[job->answer                       ? LTH_METRIC_JOBS_DONE
+			      : job->diag.code == LTH_CANCELLED ? LTH_METRIC_JOBS_CANCELLED
+								: LTH_METRIC_JOBS_FAILED]++;
+	log_end(jobs, job);
+	if (!job->durable || !jobs->closing)
+		lth_jobs_add_event(job, lth_job_state_name(job->state), NULL, NULL);
+	wake(jobs, job);
+}
+
 void lth_jobs_finish(struct lth_jobs *jobs, struct lth_job *job)
 {
 	jobs->queued -= job->state == LTH_STATE_QUEUED;
@@ -195,30 +209,25 @@ void lth_jobs_finish(struct lth_jobs *jobs, struct lth_job *job)
 		jobs->mean_job_ns = jobs->mean_job_ns ? (jobs->mean_job_ns * 7 + took) / 8 : took;
 		lth_metrics_time(jobs->metrics, LTH_HISTOGRAM_JOB, took);
 	}
-	job->state = job->answer ? LTH_STATE_DONE : LTH_STATE_FAILED;
+	job->state = LTH_STATE_ENDING;
 	job->ended_ns = lth_now_ns();
-	jobs->metrics->values[job->answer                       ? LTH_METRIC_JOBS_DONE
-			      : job->diag.code == LTH_CANCELLED ? LTH_METRIC_JOBS_CANCELLED
-								: LTH_METRIC_JOBS_FAILED]++;
+	jobs->ending++;
 	lth_jobs_count(jobs);
 	lth_jobs_release_inputs(job);
 	if (job->answer)
 		snprintf(job->answer_digest, sizeof(job->answer_digest), "%s",
 			 job->answer->digest[0] ? job->answer->digest : job->answer->plan_digest);
-	log_end(jobs, job);
-	if (!job->durable || !jobs->closing)
-		lth_jobs_add_event(job, lth_job_state_name(job->state), NULL, NULL);
 	if (!jobs->closing)
 		lth_jobs_set_timer(jobs);
 	if (job->durable && !jobs->closing) /* a job cut off by the end of the daemon is for its next life */
 		lth_job_save(jobs, job);
 	else
-		lth_jobs_wake(jobs, job);
+		lth_jobs_settle(jobs, job);
 }
 
 static void cut(struct lth_jobs *jobs, struct lth_job *job, enum lth_code code, const char *advice, const char *why)
 {
-	if (lth_job_ended(job) || job->cancelled)
+	if (job->state >= LTH_STATE_ENDING || job->cancelled)
 		return;
 	if (job->state == LTH_STATE_PUBLISHING) {
 		job->cancelled = true; /* too late to stop: the disk is being written, the callback will come */
@@ -263,7 +272,7 @@ static void on_deadline(uv_timer_t *timer)
 	uint64_t now = lth_now_ns();
 	for (struct lth_job *job = jobs->oldest, *next; job; job = next) {
 		next = job->next;
-		if (lth_job_ended(job) || job->state == LTH_STATE_PUBLISHING || job->deadline_ns > now)
+		if (job->state >= LTH_STATE_PUBLISHING || job->deadline_ns > now)
 			continue;
 		lth_job_tell_deadline(job, job->spec.timeout_ms, &job->diag);
 		jobs->metrics->values[LTH_METRIC_WORKERS_DEADLINE] += job->state == LTH_STATE_RUNNING;
@@ -300,7 +309,7 @@ static void drop_spec(struct lth_job_spec *spec)
 static struct lth_job *in_flight(struct lth_jobs *jobs, const char *key)
 {
 	for (struct lth_job *job = jobs->newest; *key && job; job = job->previous)
-		if (!lth_job_ended(job) && !job->cancelled && strcmp(job->spec.key, key) == 0)
+		if (job->state < LTH_STATE_ENDING && !job->cancelled && strcmp(job->spec.key, key) == 0)
 			return job;
 	return NULL;
 }
@@ -409,7 +418,7 @@ unsigned lth_jobs_in_flight(const struct lth_jobs *jobs, unsigned *out_queued)
 {
 	if (out_queued)
 		*out_queued = jobs->queued;
-	return jobs->queued + jobs->running;
+	return jobs->queued + jobs->running + jobs->ending;
 }
 
 uint64_t lth_jobs_running_bytes(const struct lth_jobs *jobs)

@@ -1,6 +1,8 @@
-/* Jobs: what clients asked for, from acceptance to result. QUEUED -> RUNNING (in a worker) -> PUBLISHING -> DONE, or
- * FAILED from any of them. Requests that ask for the same action share one job; a job that nobody waits for and whose
- * handle was not given out is cancelled. Deadlines include the time in the queue. Thread rule: loop thread. */
+/* Jobs: what clients asked for, from acceptance to result. QUEUED -> RUNNING (in a worker) -> PUBLISHING -> ENDING ->
+ * DONE, or from any state to FAILED by way of ENDING. Requests that ask for the same action share one job; a job that
+ * nobody waits for and whose handle was not given out is cancelled. Deadlines include the time in the queue.
+ * Whatever is told of a durable job is on the disk first: nobody sees DONE or FAILED, or that a client has it or has
+ * given it up, before its record says so. Thread rule: loop thread. */
 #ifndef LTH_DAEMON_JOBS_H
 #define LTH_DAEMON_JOBS_H
 
@@ -11,7 +13,8 @@ enum lth_job_kind { LTH_JOB_COMPILE, LTH_JOB_PLAN, LTH_JOB_PLAN_CHECK, LTH_NUM_J
 enum lth_job_state {
 	LTH_STATE_QUEUED,
 	LTH_STATE_RUNNING,
-	LTH_STATE_PUBLISHING,
+	LTH_STATE_PUBLISHING, /* what it made, or what it broke, is on its way into the store */
+	LTH_STATE_ENDING,     /* how it ended is on its way into its record */
 	LTH_STATE_DONE,
 	LTH_STATE_FAILED,
 	LTH_NUM_STATE
@@ -25,7 +28,8 @@ struct lth_waiter {
 	struct lth_job *job; /* NULL when not waiting */
 	void (*wake)(struct lth_waiter *waiter, struct lth_job *job);
 	void (*on_event)(struct lth_waiter *waiter, struct lth_job *job);
-	/* The job's record has reached the disk, or could not (`diag` says why): the answer to lth_jobs_give_handle. */
+	/* After lth_jobs_give_handle or lth_jobs_give_up: what lth_job_holds says is on the disk. Where that is not what
+	 * was asked for, `diag` says why. */
 	void (*on_saved)(struct lth_waiter *waiter, struct lth_job *job, const struct lth_diag *diag);
 	bool is_watcher; /* only looks on: does not keep the job alive */
 	char client[64];
@@ -63,10 +67,11 @@ struct lth_job {
 	enum lth_job_state state;
 	char stage[64];
 	unsigned attempts;
-	json_t *holders; /* names of the clients that have its handle; NULL: nobody yet */
-	bool durable;    /* has a record, or will have */
+	json_t *holders;  /* names of the clients that have its handle; NULL: nobody yet */
+	json_t *recorded; /* the holders by the record that is on the disk; NULL: there is none */
+	json_t *leavers;  /* names of those that gave it up; NULL: nobody yet */
+	bool durable;     /* has a record, or will have */
 	bool saving, save_again; /* its record is on the way to the disk */
-	bool recorded;           /* one has arrived there */
 	bool cancelled;          /* ends as soon as its publishing does */
 	uint64_t created_ns, started_ns, ended_ns, deadline_ns, predicted_bytes;
 	int64_t created_unix_ms;
@@ -110,12 +115,13 @@ void lth_jobs_cancel(struct lth_jobs *jobs, struct lth_job *job, const char *why
 /* --- handles.c */
 /* From now on the job lives without waiters and survives a restart; the waiters' on_saved is called once it does. */
 void lth_jobs_give_handle(struct lth_jobs *jobs, struct lth_job *job, const char *client);
-/* It could not be written down: that handle does not count. */
-void lth_jobs_take_handle_back(struct lth_job *job, const char *client);
-/* Did the client ask for it, alone or with others? */
+/* Has the client its handle? */
+bool lth_job_holds(const struct lth_job *job, const char *client);
+/* Did the client ask for it, alone or with others, even if it has given it up since? */
 bool lth_job_is_of(const struct lth_job *job, const char *client);
-/* The client's share of the job goes, and the job with it unless others have one. */
-void lth_jobs_give_up(struct lth_jobs *jobs, struct lth_job *job, const char *client);
+/* The client's share of the job goes, and the job with it unless others have one. True: the job's waiters hear of it,
+ * by on_saved or by its end. False: there was nothing to give up. */
+bool lth_jobs_give_up(struct lth_jobs *jobs, struct lth_job *job, const char *client);
 
 struct lth_job *lth_jobs_find(struct lth_jobs *jobs, const char *id);
 struct lth_job *lth_jobs_newest(struct lth_jobs *jobs); /* walk by ->previous */
@@ -126,6 +132,7 @@ const char *lth_job_kind_name(enum lth_job_kind kind);
 void lth_job_tell_deadline(const struct lth_job *job, uint64_t timeout_ms, struct lth_diag *diag);
 /* Seconds after which trying again makes sense. */
 unsigned lth_jobs_retry_after(const struct lth_jobs *jobs);
+/* Those whose end is not on the disk yet included. */
 unsigned lth_jobs_in_flight(const struct lth_jobs *jobs, unsigned *out_queued);
 uint64_t lth_jobs_running_bytes(const struct lth_jobs *jobs); /* predicted */
 /* True when a job is still in flight a minute after its deadline: something does not move any more. */
@@ -134,7 +141,8 @@ bool lth_jobs_stuck(const struct lth_jobs *jobs);
 json_t *lth_jobs_held(const struct lth_jobs *jobs);
 /* No more jobs are taken; the running ones go on. */
 void lth_jobs_drain(struct lth_jobs *jobs);
-/* --- spool.c: durable jobs. A file a job in jobs/, written before the job is acknowledged and rewritten when it ends. */
+/* --- spool.c: durable jobs. A file a job in jobs/, written before the job is acknowledged, and rewritten before its end
+ * and every change of its holders is. */
 void lth_job_forget(struct lth_store *store, const struct lth_job *job);
 /* Reads the spooled jobs of an earlier life back, oldest first: ended ones as history, the others into the queue. */
 void lth_jobs_recover(struct lth_jobs *jobs, struct lth_store *store, const struct lth_log *log);

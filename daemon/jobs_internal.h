@@ -16,7 +16,7 @@ struct lth_jobs {
 	const struct lth_log *log;
 	struct lth_pool *pool;
 	struct lth_job *oldest, *newest;
-	unsigned num_jobs, queued, running, num_places;
+	unsigned num_jobs, queued, running, ending, num_places;
 	struct lth_place *places;
 	uint64_t running_bytes; /* predicted */
 	uint64_t mean_job_ns;   /* moving average, for Retry-After */
@@ -36,20 +36,22 @@ struct lth_jobs {
 /* --- jobs.c */
 /* Stage and pass may be NULL. The last of the LTH_JOB_EVENTS places is kept for the end. */
 void lth_jobs_add_event(struct lth_job *job, const char *name, const char *stage, const char *pass);
-/* DONE when the job has an answer, else FAILED with its diag. Leaves the counts of the state it was in. Those who wait
- * hear of it once a durable job's record is on disk. */
+/* Ends a job: ENDING until its record is on the disk, where it is durable, then lth_jobs_settle. Leaves the counts of
+ * the state it was in. */
 void lth_jobs_finish(struct lth_jobs *jobs, struct lth_job *job);
+/* The end of an ENDING job for everyone to see: DONE when it has an answer, else FAILED with its diag. */
+void lth_jobs_settle(struct lth_jobs *jobs, struct lth_job *job);
 void lth_jobs_count(struct lth_jobs *jobs); /* into the metrics */
-/* Tells those who wait that the job has ended, and forgets the oldest ones. */
-void lth_jobs_wake(struct lth_jobs *jobs, struct lth_job *job);
 void lth_jobs_set_timer(struct lth_jobs *jobs);
 void lth_jobs_release_inputs(struct lth_job *job);
 
 /* --- handles.c */
 void lth_job_add_holder(struct lth_job *job, const char *client);
+/* Who has it is again what the record on the disk says: a newer one could not be written. */
+void lth_job_restore_holders(struct lth_job *job);
 
 /* --- spool.c */
-/* Writes the job's record. Whoever waits for that, or for the end of a job that has ended, is told afterwards. */
+/* Writes the job's record. Whoever waits for that is told afterwards; an ENDING job is settled. */
 void lth_job_save(struct lth_jobs *jobs, struct lth_job *job);
 
 /* --- schedule.c */

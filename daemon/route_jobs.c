@@ -124,27 +124,63 @@ void lth_route_job(struct lth_request *request)
 		lth_deliver_when_done(request, job, seconds);
 }
 
+static struct lth_request *request_of(struct lth_waiter *waiter)
+{
+	return (struct lth_request *)(void *)((char *)waiter - offsetof(struct lth_request, waiter));
+}
+
+static void on_cancelled(struct lth_waiter *waiter, struct lth_job *job)
+{
+	struct lth_request *request = request_of(waiter);
+	lth_reply_json(request, 200, lth_job_json(job));
+	lth_request_resume(request);
+}
+
+static void on_given_up(struct lth_waiter *waiter, struct lth_job *job, const struct lth_diag *diag)
+{
+	struct lth_request *request = request_of(waiter);
+	if (job->cancelled)
+		return; /* its end is the answer */
+	lth_jobs_leave(request->server->jobs, waiter);
+	if (diag->code == LTH_OK || !lth_job_holds(job, waiter->client))
+		lth_reply_json(request, 200, lth_job_json(job));
+	else
+		lth_reply_problem(request, diag, NULL);
+	lth_request_resume(request);
+}
+
 /* For the client that asks; whoever is none of the job's (an admin, or where nobody is asked who they are) ends it for
- * all. */
+ * all. The answer comes once it holds: after kill -9, too. */
 void lth_route_job_cancel(struct lth_request *request)
 {
-	char client[64];
+	struct lth_waiter *waiter = &request->waiter;
+	struct lth_jobs *jobs = request->server->jobs;
 	struct lth_diag diag = {0};
 	struct lth_job *job = find(request);
 	if (!job)
 		return;
-	lth_request_client(request, client, sizeof(client));
-	if (lth_job_is_of(job, client)) {
-		lth_jobs_give_up(request->server->jobs, job, client);
-	} else if (request->role >= LTH_ROLE_ADMIN) {
-		lth_jobs_cancel(request->server->jobs, job, "a client asked for it");
-	} else {
+	lth_request_client(request, waiter->client, sizeof(waiter->client));
+	bool is_its = lth_job_is_of(job, waiter->client);
+	if (!is_its && request->role < LTH_ROLE_ADMIN) {
 		lth_diag_fail(&diag, LTH_FORBIDDEN, "Authorization", "one of its clients, or the role admin", NULL,
 			      "a job of '%s'", job->spec.client);
 		lth_reply_problem(request, &diag, NULL);
 		return;
 	}
-	lth_reply_json(request, 200, lth_job_json(job));
+	if (lth_job_ended(job)) {
+		lth_reply_json(request, 200, lth_job_json(job));
+		return;
+	}
+	waiter->wake = on_cancelled;
+	waiter->on_saved = is_its ? on_given_up : NULL;
+	waiter->is_watcher = true;
+	lth_jobs_wait(jobs, job, waiter);
+	if (!is_its)
+		lth_jobs_cancel(jobs, job, "a client asked for it");
+	else if (!lth_jobs_give_up(jobs, job, waiter->client))
+		on_given_up(waiter, job, &diag);
+	if (!request->response)
+		lth_request_suspend(request);
 }
 
 /* --- events. The stream holds what is still to be sent, so that it does not need the job once that has ended. */
@@ -167,11 +203,6 @@ static void take_events(struct stream *stream, const struct lth_job *job)
 	for (; stream->next < job->num_events; stream->next++)
 		lth_buf_printf(&stream->text, "id: %u\nevent: %s\ndata: %s\n\n", stream->next + 1,
 			       job->events[stream->next].name, job->events[stream->next].data);
-}
-
-static struct lth_request *request_of(struct lth_waiter *waiter)
-{
-	return (struct lth_request *)(void *)((char *)waiter - offsetof(struct lth_request, waiter));
 }
 
 static void on_event(struct lth_waiter *waiter, struct lth_job *job)
@@ -230,7 +261,7 @@ void lth_route_job_events(struct lth_request *request)
 	if (stream->next > job->num_events)
 		stream->next = 0; /* what it has is of an earlier life of the daemon: the job began anew */
 	take_events(stream, job);
-	stream->ended = lth_job_ended(job) && !job->saving;
+	stream->ended = lth_job_ended(job);
 	if (!stream->ended) {
 		request->waiter.wake = on_end;
 		request->waiter.on_event = on_event;

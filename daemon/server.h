@@ -135,7 +135,9 @@ bool lth_tls_client(const struct lth_request *request, char *out_name, size_t si
 /* One timer a request. Without memory for it there is none: the request waits for what it waits for. */
 void lth_request_start_timer(struct lth_request *request, uint64_t ms, uv_timer_cb callback);
 void lth_request_stop_timer(struct lth_request *request);
-void lth_request_suspend(struct lth_request *request); /* until lth_request_resume; watches for a client that leaves */
+/* Until lth_request_resume; watches for a client that leaves. Not with a reply set: libmicrohttpd loses a reply that it is
+ * given for a suspended connection. */
+void lth_request_suspend(struct lth_request *request);
 void lth_request_resume(struct lth_request *request);  /* a reply must have been set, unless the client is gone */
 /* Runs `work` in the thread pool with the request suspended, then `after` on the loop, which replies or goes on
  * waiting. */

@@ -16,18 +16,21 @@ static json_t *diag_json(const struct lth_diag *diag)
 static json_t *record_json(const struct lth_job *job)
 {
 	const struct lth_job_spec *spec = &job->spec;
+	enum lth_job_state state = job->state; /* an end is written down before it is one */
+	if (state == LTH_STATE_ENDING)
+		state = job->answer ? LTH_STATE_DONE : LTH_STATE_FAILED;
 	json_t *record = json_pack(
-		"{s:s, s:s, s:s, s:I, s:s, s:s, s:b, s:b, s:O?, s:O?, s:I, s:I, s:i, s:s, s:s, s:s, s:i, s:O?}", "id",
-		job->id,
-		"kind", lth_job_kind_name(spec->kind), "state", lth_job_state_name(job->state), "created_unix_ms",
+		"{s:s, s:s, s:s, s:I, s:s, s:s, s:b, s:b, s:O?, s:O?, s:I, s:I, s:i, s:s, s:s, s:s, s:i, s:O?, s:O?}",
+		"id", job->id,
+		"kind", lth_job_kind_name(spec->kind), "state", lth_job_state_name(state), "created_unix_ms",
 		(json_int_t)job->created_unix_ms, "key", spec->key, "model", spec->model, "model_is_json",
 		spec->model_is_json, "csv", spec->csv, "files", spec->files, "options", spec->options, "payload_bytes",
 		(json_int_t)spec->payload_bytes, "timeout_ms", (json_int_t)spec->timeout_ms, "priority", spec->priority,
 		"client", spec->client, "trace", spec->trace, "result", job->answer_digest, "attempts",
-		(int)job->attempts, "holders", job->holders);
-	if (lth_job_ended(job))
+		(int)job->attempts, "holders", job->holders, "leavers", job->leavers);
+	if (state == LTH_STATE_DONE || state == LTH_STATE_FAILED)
 		json_object_set_new(record, "ms", json_real((double)(job->ended_ns - job->created_ns) * 1e-6));
-	if (job->state == LTH_STATE_FAILED) {
+	if (state == LTH_STATE_FAILED) {
 		json_object_set_new(record, "problem", diag_json(&job->diag));
 		json_object_set_new(record, "stage", json_string(job->stage));
 		json_object_set_new(record, "signal", json_integer(job->signal));
@@ -54,18 +57,39 @@ struct save {
 	struct lth_jobs *jobs;
 	struct lth_job *job;
 	char *text, id[LTH_JOB_ID];
+	json_t *holders; /* that it names */
+	bool is_cancel;
 	struct lth_diag diag;
 };
 
 static void run_save(uv_work_t *request)
 {
 	struct save *save = request->data;
-	(void)!lth_store_write_entry(save->jobs->store, "jobs", save->id, save->text, strlen(save->text), &save->diag);
+	enum lth_code code = lth_store_write_entry(save->jobs->store, "jobs", save->id, save->text, strlen(save->text),
+						   &save->diag);
+	if (code != LTH_OK && save->is_cancel)
+		lth_store_remove_entry(save->jobs->store, "jobs", save->id); /* rather none than one that runs again */
 }
 
-static void tell_saved(struct lth_job *job, const struct lth_diag *diag)
+static void free_save(struct save *save)
 {
-	for (struct lth_waiter *waiter = job->waiters, *next; waiter; waiter = next) {
+	json_decref(save->holders);
+	free(save->text);
+	free(save);
+}
+
+static void after_writing(struct lth_jobs *jobs, struct lth_job *job, const struct lth_diag *diag)
+{
+	if (diag->code != LTH_OK) {
+		lth_log_event(jobs->log, LTH_LOG_ERROR, job->id, "job-save-failed", "found", diag->found, NULL);
+		lth_job_restore_holders(job);
+	}
+	if (job->state == LTH_STATE_ENDING) {
+		lth_jobs_settle(jobs, job);
+		return;
+	}
+	/* the last one that leaves ends the job, and then nobody waits for it any more */
+	for (struct lth_waiter *waiter = job->waiters, *next; waiter && waiter->job; waiter = next) {
 		next = waiter->next;
 		if (waiter->on_saved)
 			waiter->on_saved(waiter, job, diag);
@@ -79,22 +103,16 @@ static void after_save(uv_work_t *request, int status)
 	struct lth_job *job = done->job;
 	struct lth_diag diag = done->diag;
 	(void)status;
-	free(done->text);
-	free(done);
-	job->saving = false;
-	if (job->save_again) {
-		lth_job_save(jobs, job);
-		return;
+	if (diag.code == LTH_OK) {
+		json_decref(job->recorded);
+		job->recorded = json_incref(done->holders);
 	}
-	if (diag.code != LTH_OK)
-		lth_log_event(jobs->log, LTH_LOG_ERROR, job->id, "job-save-failed", "found", diag.found, NULL);
-	job->recorded = job->recorded || diag.code == LTH_OK;
-	if (job->recorded)
-		diag = (struct lth_diag){0}; /* for whoever joined it, an earlier record is as good */
-	if (lth_job_ended(job))
-		lth_jobs_wake(jobs, job);
+	free_save(done);
+	job->saving = false;
+	if (job->save_again && !lth_job_ended(job)) /* one that the end of the daemon cut off is for its next life */
+		lth_job_save(jobs, job);
 	else
-		tell_saved(job, &diag);
+		after_writing(jobs, job, &diag);
 }
 
 void lth_job_save(struct lth_jobs *jobs, struct lth_job *job)
@@ -104,22 +122,22 @@ void lth_job_save(struct lth_jobs *jobs, struct lth_job *job)
 	if (job->saving)
 		return;
 	struct save *save = calloc(1, sizeof(*save));
-	char *text = record_text(job);
-	if (save && text) {
-		*save = (struct save){.jobs = jobs, .job = job, .text = text};
+	if (save) {
+		*save = (struct save){.jobs = jobs,
+				      .job = job,
+				      .text = record_text(job),
+				      .holders = json_copy(job->holders),
+				      .is_cancel = job->state == LTH_STATE_ENDING && job->diag.code == LTH_CANCELLED};
 		memcpy(save->id, job->id, sizeof(save->id));
 		save->request.data = save;
-		job->saving = uv_queue_work(jobs->loop, &save->request, run_save, after_save) == 0;
+		job->saving = save->text && save->holders &&
+			      uv_queue_work(jobs->loop, &save->request, run_save, after_save) == 0;
+		if (job->saving)
+			return;
+		free_save(save);
 	}
-	if (job->saving)
-		return;
-	free(save);
-	free(text);
 	lth_diag_fail(&diag, LTH_OUT_OF_MEMORY, job->id, NULL, NULL, "a job's record");
-	if (lth_job_ended(job))
-		lth_jobs_wake(jobs, job);
-	else
-		tell_saved(job, &diag);
+	after_writing(jobs, job, &diag);
 }
 
 /* --- reading back */
@@ -167,14 +185,29 @@ static bool read_spec(const json_t *record, struct lth_job_spec *spec)
 	return false;
 }
 
-static bool are_names(const json_t *list)
+/* A list of clients; NULL when there is none. */
+static json_t *read_names(const json_t *record, const char *key)
 {
 	size_t index;
-	json_t *name;
+	json_t *list = json_object_get(record, key), *name;
 	bool good = json_is_array(list);
 	json_array_foreach(list, index, name)
 		good = good && json_is_string(name);
-	return good;
+	return good ? json_incref(list) : NULL;
+}
+
+static void read_holders(const json_t *record, struct lth_job *job)
+{
+	job->leavers = read_names(record, "leavers");
+	job->holders = read_names(record, "holders");
+	if (!job->holders)
+		lth_job_add_holder(job, job->spec.client);
+	job->recorded = json_copy(job->holders);
+	job->durable = true;
+	if (lth_job_ended(job) || json_array_size(job->holders))
+		return;
+	job->state = LTH_STATE_FAILED; /* those who waited went with the daemon */
+	lth_diag_fail(&job->diag, LTH_CANCELLED, "queue", NULL, NULL, "every client that waited has gone");
 }
 
 static bool adopt_record(struct lth_jobs *jobs, const json_t *record, const char *id)
@@ -183,18 +216,10 @@ static bool adopt_record(struct lth_jobs *jobs, const json_t *record, const char
 	struct lth_job *job = lth_jobs_adopt(jobs, id);
 	if (!job)
 		return false;
-	job->durable = job->recorded = true;
 	copy_text(state, sizeof(state), record, "state");
 	job->created_unix_ms = json_integer_value(json_object_get(record, "created_unix_ms"));
 	copy_text(job->answer_digest, sizeof(job->answer_digest), record, "result");
 	bool good = read_spec(record, &job->spec);
-	job->holders = json_incref(json_object_get(record, "holders"));
-	if (!are_names(job->holders)) {
-		json_decref(job->holders);
-		job->holders = NULL;
-	}
-	if (!json_array_size(job->holders))
-		lth_job_add_holder(job, job->spec.client); /* those who waited went with the daemon */
 	if (strcmp(state, "done") == 0) {
 		job->state = LTH_STATE_DONE;
 	} else if (strcmp(state, "failed") == 0 || !good) {
@@ -203,6 +228,7 @@ static bool adopt_record(struct lth_jobs *jobs, const json_t *record, const char
 		copy_text(job->stage, sizeof(job->stage), record, "stage");
 		job->signal = (int)json_integer_value(json_object_get(record, "signal"));
 	}
+	read_holders(record, job);
 	if (!lth_job_ended(job)) {
 		lth_jobs_requeue(jobs, job); /* whatever killed its worker may have been the end of the daemon */
 		return true;

@@ -10,7 +10,13 @@ check_PROGRAMS += %D%/filtered
 %C%_filtered_LDADD = $(SECCOMP_LIBS)
 check_PROGRAMS += %D%/bad-clients
 %C%_bad_clients_SOURCES = %D%/bad-clients.c
+check_DATA += %D%/held-disk.so
+CLEANFILES += %D%/held-disk.so
+EXTRA_DIST += %D%/held-disk.c
+%D%/held-disk.so: %D%/held-disk.c
+	$(AM_V_CCLD)$(MKDIR_P) %D% && $(CC) $(DEFS) $(AM_CPPFLAGS) $(CPPFLAGS) $(AM_CFLAGS) $(CFLAGS) -fPIC -shared -o $@ $(srcdir)/%D%/held-disk.c
 http_tests = \
+	%D%/acknowledgements \
 	%D%/answer-forms \
 	%D%/async-jobs \
 	%D%/chaos \
