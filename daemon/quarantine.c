@@ -1,5 +1,6 @@
 /* Quarantine of actions that kill workers. See quarantine.h. */
 #include "daemon/quarantine.h"
+#include "daemon/jobs_internal.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -11,8 +12,10 @@
 struct entry {
 	uv_work_t request;
 	struct lth_store *store;
-	const struct lth_log *log;
-	char folder[24 + LTH_DIGEST_TEXT], model[LTH_DIGEST_TEXT], job[LTH_JOB_ID];
+	struct lth_jobs *jobs;
+	struct lth_job *job;
+	void (*then)(struct lth_jobs *jobs, struct lth_job *job);
+	char folder[24 + LTH_DIGEST_TEXT], model[LTH_DIGEST_TEXT];
 	char *problem, *orders;
 	struct lth_diag diag;
 };
@@ -91,35 +94,47 @@ static void run_add(uv_work_t *request)
 	free(model);
 }
 
-static void after_add(uv_work_t *request, int status)
+static void free_entry(struct entry *entry)
 {
-	struct entry *entry = request->data;
-	(void)status;
-	if (entry->diag.code != LTH_OK)
-		lth_log_event(entry->log, LTH_LOG_ERROR, entry->job, "quarantine-failed", "found", entry->diag.found,
-			      NULL);
-	else
-		lth_log_event(entry->log, LTH_LOG_WARN, entry->job, "quarantined", "folder", entry->folder, NULL);
 	free(entry->problem);
 	free(entry->orders);
 	free(entry);
 }
 
-void lth_quarantine_add(uv_loop_t *loop, struct lth_store *store, const struct lth_log *log, const struct lth_job *job)
+static void after_add(uv_work_t *request, int status)
+{
+	struct entry *entry = request->data;
+	const struct lth_log *log = entry->jobs->log;
+	(void)status;
+	if (entry->diag.code != LTH_OK)
+		lth_log_event(log, LTH_LOG_ERROR, entry->job->id, "quarantine-failed", "found", entry->diag.found,
+			      NULL);
+	else
+		lth_log_event(log, LTH_LOG_WARN, entry->job->id, "quarantined", "folder", entry->folder, NULL);
+	entry->then(entry->jobs, entry->job);
+	free_entry(entry);
+}
+
+void lth_quarantine_add(struct lth_jobs *jobs, struct lth_job *job,
+			void (*then)(struct lth_jobs *jobs, struct lth_job *job))
 {
 	struct entry *entry = calloc(1, sizeof(*entry));
-	if (!entry)
-		return;
-	*entry = (struct entry){.store = store, .log = log, .problem = problem_of(job), .orders = orders_of(job)};
-	folder_of(job->spec.key, entry->folder, sizeof(entry->folder));
-	memcpy(entry->model, job->spec.model, sizeof(entry->model));
-	memcpy(entry->job, job->id, sizeof(entry->job));
-	entry->request.data = entry;
-	if (entry->problem && entry->orders && uv_queue_work(loop, &entry->request, run_add, after_add) == 0)
-		return;
-	free(entry->problem);
-	free(entry->orders);
-	free(entry);
+	if (entry) {
+		*entry = (struct entry){.store = jobs->store,
+					.jobs = jobs,
+					.job = job,
+					.then = then,
+					.problem = problem_of(job),
+					.orders = orders_of(job)};
+		folder_of(job->spec.key, entry->folder, sizeof(entry->folder));
+		memcpy(entry->model, job->spec.model, sizeof(entry->model));
+		entry->request.data = entry;
+		if (entry->problem && entry->orders &&
+		    uv_queue_work(jobs->loop, &entry->request, run_add, after_add) == 0)
+			return;
+		free_entry(entry);
+	}
+	then(jobs, job);
 }
 
 json_t *lth_quarantine_find(const struct lth_store *store, const char *key, struct lth_diag *out_diag)

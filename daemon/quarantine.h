@@ -9,8 +9,10 @@
 
 enum { LTH_QUARANTINE_MOST = 256 }; /* the oldest go */
 
-/* Best effort: what cannot be written is logged and forgotten. */
-void lth_quarantine_add(uv_loop_t *loop, struct lth_store *store, const struct lth_log *log, const struct lth_job *job);
+/* Calls `then` when it is done, at once without memory for it. Best effort: what cannot be written is logged and
+ * forgotten. */
+void lth_quarantine_add(struct lth_jobs *jobs, struct lth_job *job,
+			void (*then)(struct lth_jobs *jobs, struct lth_job *job));
 /* The problem of a quarantined action: fills the diag and returns the members to add to the document (the caller's);
  * NULL when the action is not quarantined. */
 json_t *lth_quarantine_find(const struct lth_store *store, const char *key, struct lth_diag *out_diag);

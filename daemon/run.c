@@ -122,6 +122,12 @@ void lth_jobs_on_pass(struct lth_task *task, const char *pass)
 	lth_jobs_add_event(job, "pass", job->stage, pass);
 }
 
+static void end(struct lth_jobs *jobs, struct lth_job *job)
+{
+	lth_jobs_finish(jobs, job);
+	lth_jobs_schedule(jobs);
+}
+
 struct published {
 	struct lth_jobs *jobs;
 	struct lth_job *job;
@@ -142,8 +148,7 @@ static void on_published(void *context, struct lth_answer *answer, const struct 
 			lth_answers_keep(jobs->answers, job->spec.key, answer);
 	}
 	jobs->metrics->values[LTH_METRIC_STORE_BYTES] = atomic_load(&jobs->store->bytes);
-	lth_jobs_finish(jobs, job);
-	lth_jobs_schedule(jobs);
+	end(jobs, job);
 }
 
 static void publish(struct lth_jobs *jobs, struct lth_job *job, struct lth_outcome *outcome)
@@ -202,8 +207,9 @@ void lth_jobs_on_outcome(struct lth_jobs *jobs, struct lth_task *task, struct lt
 	if (outcome->crashed && job->spec.kind == LTH_JOB_COMPILE && job->attempts >= MAX_ATTEMPTS) {
 		jobs->metrics->values[LTH_METRIC_JOBS_QUARANTINED]++;
 		lth_jobs_punish(jobs, job->spec.client);
-		lth_quarantine_add(jobs->loop, jobs->store, jobs->log, job);
+		job->state = LTH_STATE_PUBLISHING; /* whoever sends it again after its answer is answered from there */
+		lth_quarantine_add(jobs, job, end);
+		return;
 	}
-	lth_jobs_finish(jobs, job);
-	lth_jobs_schedule(jobs);
+	end(jobs, job);
 }
