@@ -1,5 +1,6 @@
 # What goes wrong in a year, in seconds: short by default; LATHE_FAULT_SECONDS makes them long. And models made to hurt.
 fault_tests = \
+	%D%/cancel-races \
 	%D%/chaos-real-worker \
 	%D%/hostile-models \
 	%D%/job-folders \
