@@ -86,7 +86,7 @@ static void put_setting(FILE *out, const struct row *row)
 
 void lth_config_manual(FILE *out)
 {
-	fputs(".TH LATHED 8 \"\" \"Lathe " PACKAGE_VERSION "\" \"System administration\"\n"
+	fputs(".TH LATHED 8 \"" PACKAGE_DATE "\" \"Lathe " PACKAGE_VERSION "\" \"System administration\"\n"
 	      ".SH NAME\nlathed \\- the daemon of the Lathe compiler\n"
 	      ".SH SYNOPSIS\n.B lathed\n[\\fB\\-\\-config\\fP \\fIFILE\\fP] [\\fB\\-\\-\\fISETTING VALUE\\fR ...]\n.br\n"
 	      ".B lathed\n\\fB\\-\\-help\\fP | \\fB\\-\\-version\\fP | \\fB\\-\\-print\\-config\\fP | "

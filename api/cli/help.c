@@ -185,10 +185,10 @@ enum lth_code lth_cli_man(struct lth_cli *cli)
 	(void)cli;
 	lth_buf_printf(
 		&out,
-		".TH LATHE 1 \"\" \"lathe %s\" \"User Commands\"\n.SH NAME\nlathe \\- compile tensor graphs, run "
+		".TH LATHE 1 \"%s\" \"Lathe %s\" \"User Commands\"\n.SH NAME\nlathe \\- compile tensor graphs, run "
 		"them, and show what they cost\n.SH SYNOPSIS\n\\fBlathe\\fR \\fICOMMAND\\fR [\\fIOPTION\\fR...] "
 		"\\fIARGUMENT\\fR...\n.SH COMMANDS\n",
-		PACKAGE_VERSION);
+		PACKAGE_DATE, PACKAGE_VERSION);
 	for (int i = 0; i < LTH_NUM_CLI_COMMANDS; i++)
 		man_command(&out, &lth_cli_commands[i]);
 	lth_buf_puts(&out, ".SH OPTIONS OF ALL COMMANDS\n");

@@ -11,6 +11,7 @@ cli_tests = \
 	%D%/help-from-tables \
 	%D%/interrupted-upload \
 	%D%/jobs-and-blobs \
+	%D%/manual-pages \
 	%D%/media-library \
 	%D%/moved-installation \
 	%D%/plan-buffers \
