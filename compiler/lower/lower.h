@@ -98,7 +98,7 @@ typedef lth_sx (*lth_stage_fn)(struct lth_lower *lower, const struct lth_node *n
  * template could take it. Strides come from lth_lower_strides. */
 struct lth_problem;
 struct lth_problem_values {
-	lth_value_id x, w, r, bias, lengths, initial_h, initial_c, peepholes, x_zero; /* LTH_NONE: absent */
+	lth_value_id x, w, r, bias, lengths, initial_h, initial_c, peepholes, x_zero, scales, w_zeros; /* LTH_NONE: absent */
 };
 typedef bool (*lth_problem_fn)(struct lth_lower *lower, const struct lth_node *node, struct lth_problem *out,
 			       struct lth_problem_values *out_values);

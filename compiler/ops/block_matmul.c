@@ -5,7 +5,8 @@
  *   y[.., n] = sum over blocks of scale * (sum a q - zero * sum a)
  *
  * One term of the reduction is a run of a few elements of one block: their scale and zero point are read once, the sum of
- * a is the same for all columns. Vectors run along the columns. Thread rule: as infer.h. */
+ * a is the same for all columns. Vectors run along the columns. The template (templates/blocks.c) does the same, and
+ * writes the weights out by panels where rows share them. Thread rule: as infer.h. */
 #include "compiler/ops/family.h"
 
 enum { A, W, SCALES, ZERO_POINTS };
@@ -114,7 +115,49 @@ static lth_sx block_matmul_element(struct lth_lower *lower, const struct lth_nod
 	return lth_result(lower, node, 0, LTH_DTYPE_F32);
 }
 
+static bool block_matmul_problem(struct lth_lower *lower, const struct lth_node *node, struct lth_problem *out,
+				 struct lth_problem_values *out_values)
+{
+	struct lth_dims *dims = lth_lower_graph(lower)->dims;
+	lth_dim zero = lth_dim_const(dims, 0), one = lth_dim_const(dims, 1);
+	lth_value_id a = node->inputs[A], zeros = lth_node_input(node, ZERO_POINTS);
+	struct lth_gemm *gemm = &out->gemm;
+	uint32_t last = lth_rank(lower, a) - 1;
+	if (last > LTH_MAX_TEMPLATE_AXES)
+		return false;
+	out->kind = LTH_PROBLEM_GEMM;
+	out->compute = LTH_DTYPE_F32;
+	gemm->num_rows = last;
+	for (uint32_t i = 0; i < last; i++)
+		gemm->rows[i] = (struct lth_gemm_axis){lth_extent_dim(lower, a, (int32_t)i), lth_lower_strides(lower, a)[i], zero};
+	gemm->k = lth_extent_dim(lower, a, -1);
+	gemm->n = lth_extent_dim(lower, node->inputs[W], 1);
+	gemm->a_k_stride = lth_lower_strides(lower, a)[last];
+	gemm->a = lth_operand_of(lower, a);
+	gemm->b = lth_operand_of(lower, node->inputs[W]);
+	gemm->b_k_stride = gemm->b_n_stride = one;
+	out->blocks = (struct lth_blocks){.bits = (unsigned)lth_op_int(node, "bits"),
+					  .size = lth_op_int(node, "block_size"),
+					  .count = lth_extent_dim(lower, node->inputs[SCALES], 0),
+					  .row_stride = lth_lower_strides(lower, node->inputs[W])[0],
+					  .scale_stride = lth_lower_strides(lower, node->inputs[SCALES])[0],
+					  .scales = lth_operand_of(lower, node->inputs[SCALES]),
+					  .zeros = {.pointer = LTH_LV_NONE}};
+	if (lth_lower_strides(lower, node->inputs[W])[1] != one || lth_lower_strides(lower, node->inputs[SCALES])[1] != one)
+		return false;
+	out_values->x = a;
+	out_values->w = node->inputs[W];
+	out_values->scales = node->inputs[SCALES];
+	if (zeros == LTH_NONE)
+		return true;
+	out_values->w_zeros = zeros;
+	out->blocks.zeros = lth_operand_of(lower, zeros);
+	out->blocks.zero_stride = lth_lower_strides(lower, zeros)[0];
+	return lth_lower_strides(lower, zeros)[1] == one;
+}
+
 const struct lth_op_impl lth_impl_block_matmul = {.infer = infer_block_matmul,
 						  .element = block_matmul_element,
 						  .reduction = block_matmul_reduction,
-						  .stage = block_matmul_stage};
+						  .stage = block_matmul_stage,
+						  .problem = block_matmul_problem};

@@ -3,7 +3,7 @@ lth_template_test_libs = compiler/codegen/libcodegen.a compiler/lower/liblower.a
 	runtime/program/libprogram.a runtime/base/libsha256.a runtime/base/libbase.a $(CHECK_LIBS) $(CRYPTO_LIBS) \
 	$(LLVM_LIBS) -lm
 check_PROGRAMS += %D%/test_templates_gemm %D%/test_templates_conv %D%/test_templates_rnn \
-	%D%/test_templates_transpose %D%/test_templates_bytes
+	%D%/test_templates_transpose %D%/test_templates_bytes %D%/test_templates_blocks
 %C%_test_templates_gemm_SOURCES = %D%/test_templates_gemm.c %D%/template_rig.c %D%/template_rig.h
 %C%_test_templates_gemm_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 %C%_test_templates_gemm_LDADD = $(lth_template_test_libs)
@@ -19,5 +19,8 @@ check_PROGRAMS += %D%/test_templates_gemm %D%/test_templates_conv %D%/test_templ
 %C%_test_templates_bytes_SOURCES = %D%/test_templates_bytes.c %D%/template_rig.c
 %C%_test_templates_bytes_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 %C%_test_templates_bytes_LDADD = $(lth_template_test_libs)
+%C%_test_templates_blocks_SOURCES = %D%/test_templates_blocks.c %D%/template_rig.c
+%C%_test_templates_blocks_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+%C%_test_templates_blocks_LDADD = $(lth_template_test_libs)
 TESTS += %D%/test_templates_gemm %D%/test_templates_conv %D%/test_templates_rnn %D%/test_templates_transpose \
-	%D%/test_templates_bytes
+	%D%/test_templates_bytes %D%/test_templates_blocks

@@ -56,8 +56,10 @@ bool lth_gemm_plan(struct lth_dims *dims, const struct lth_machine *machine, con
 		   struct lth_template_plan *out)
 {
 	const struct lth_gemm *gemm = &problem->gemm;
-	bool bytes = lth_bytes_plan(dims, problem, &gemm->a, &gemm->b, gemm->a_k_stride);
-	if (!bytes &&
+	bool bytes = lth_bytes_plan(dims, problem, &gemm->a, &gemm->b, gemm->a_k_stride), blocks = problem->blocks.bits;
+	if (blocks && (problem->compute != LTH_DTYPE_F32 || !lth_t_loads_as(gemm->a.memory, problem->compute)))
+		return false;
+	if (!bytes && !blocks &&
 	    (!lth_t_loads_as(gemm->a.memory, problem->compute) || !lth_t_loads_as(gemm->b.memory, problem->compute)))
 		return false;
 	out->flops = lth_dim_mul(dims, lth_dim_const(dims, 2), lth_dim_mul(dims, gemm->k, gemm->n));
@@ -65,7 +67,9 @@ bool lth_gemm_plan(struct lth_dims *dims, const struct lth_machine *machine, con
 		out->flops = lth_dim_mul(dims, out->flops, gemm->batch[axis].extent);
 	for (uint32_t axis = 0; axis < gemm->num_rows; axis++)
 		out->flops = lth_dim_mul(dims, out->flops, gemm->rows[axis].extent);
-	if (gemm_pack(dims, machine, problem, &out->packs[0]))
+	if (blocks)
+		out->variant = LTH_PANELS_GATHERED;
+	else if (gemm_pack(dims, machine, problem, &out->packs[0]))
 		out->variant = LTH_PANELS_PACKED;
 	else if (bytes)
 		return false;
@@ -173,6 +177,11 @@ void lth_gemm_emit(struct lth_emit *emit, const struct lth_problem *problem, con
 		tiles.bytes = &bytes;
 		tiles.b_memory = plan->packs[0].dtype;
 		tiles.depth = lth_dim_const(dims, lth_bytes_pack_depth(&plan->packs[0]));
+		gemm.k = lth_t_param(emit, p->k);
+	}
+	if (problem->blocks.bits) {
+		tiles.blocks = &problem->blocks;
+		tiles.depth = lth_dim_mul(dims, problem->blocks.count, lth_dim_const(dims, problem->blocks.size));
 		gemm.k = lth_t_param(emit, p->k);
 	}
 	tiles.rows[0] = lth_dim_const(dims, 1);

@@ -135,6 +135,8 @@ struct lth_tiles {
 	lth_dim b_k[LTH_MAX_TEMPLATE_AXES], b_k_stride[LTH_MAX_TEMPLATE_AXES]; /* not PACKED; IN_PLACE: one axis */
 	lth_dim b_n_stride;                                                    /* GATHERED */
 	const struct lth_bytes *bytes; /* products of bytes; NULL: of floats */
+	const struct lth_blocks *blocks; /* GATHERED: B of few bits; NULL: of whole elements */
+	bool in_bits; /* of blocks: the panel at hand is not written out */
 	lth_dim extra_scratch; /* bytes the template wants for itself; LTH_DIM_NONE: none */
 	void *context;
 	/* Adds the products of `rows` rows (row_index) with the panel to `acc` (lth_tile_sums: rows x vectors,
@@ -217,6 +219,12 @@ void lth_bytes_start(struct lth_tiles *tiles, const struct lth_tile *tile, unsig
 void lth_bytes_settle(struct lth_tiles *tiles, const struct lth_tile *tile, unsigned rows, lth_lv *acc);
 lth_lv lth_bytes_dot(struct lth_tiles *tiles, const struct lth_tile *tile, unsigned rows, const struct lth_tile_rows *a,
 		     lth_lv panel, lth_lv depth, lth_lv *acc);
+
+/* Writes the panel at tiles->column, whose first byte is at `source`, out to tiles->panel. blocks.c */
+void lth_blocks_fill(struct lth_tiles *tiles, const struct lth_tile *tile, lth_lv source);
+/* acc[v] += A(0, k) * B(k, column) for `depth` values of k, from the bytes at `source`. */
+void lth_blocks_dot(struct lth_tiles *tiles, const struct lth_tile *tile, const struct lth_tile_rows *a, lth_lv source,
+		    lth_lv depth, lth_lv *acc);
 
 /* All of LTH_PACK_WINOGRAD. winograd.c */
 void lth_winograd_pack(const struct lth_pack *pack, const void *source, void *packed);

@@ -1,5 +1,6 @@
 # Templates are part of liblower.
 compiler_lower_liblower_a_SOURCES += \
+	%D%/blocks.c \
 	%D%/build.c \
 	%D%/bytes.c \
 	%D%/cells.c %D%/cells.h \

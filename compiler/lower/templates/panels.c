@@ -191,6 +191,18 @@ static void read_params(struct lth_tiles *tiles, struct driver *driver)
 	tiles->few_rows = lth_t_likely(dims, total_rows) < FEW_ROWS;
 }
 
+/* Weights of few bits are multiplied as they are by a single row, and written out for more. */
+static bool may_be_one_row(const struct lth_tiles *tiles)
+{
+	return tiles->blocks && tiles->known_rows <= 1;
+}
+
+static bool may_fill_panels(const struct lth_tiles *tiles)
+{
+	bool one = tiles->known_rows == 0 || tiles->known_rows == 1;
+	return tiles->panels == LTH_PANELS_GATHERED && !(tiles->blocks && one);
+}
+
 /* Scratch: the tile buffer, the template's own part, the gathered panel. */
 static void read_scratch(struct lth_tiles *tiles, struct driver *driver)
 {
@@ -203,7 +215,7 @@ static void read_scratch(struct lth_tiles *tiles, struct driver *driver)
 	if (tiles->extra_scratch != LTH_DIM_NONE)
 		total = lth_dim_add(dims, total,
 				    lth_dim_mul(dims, lth_dim_ceildiv(dims, tiles->extra_scratch, line), line));
-	if (tiles->panels == LTH_PANELS_GATHERED) {
+	if (may_fill_panels(tiles)) {
 		const struct partition *columns = &driver->columns;
 		int64_t width = lth_tile_width(columns->has_full ? &columns->full : &columns->tail);
 		int64_t row_bytes = width * (lth_dtype_bits(tiles->compute) / 8);
@@ -240,12 +252,41 @@ static void enter_panel(struct lth_tiles *tiles, struct driver *driver, const st
 		return;
 	}
 	offset = t_add(fn, offset, t_mul(fn, tiles->column, driver->n_stride));
-	tiles->panel = driver->gathered;
 	lth_lv source = lth_loop_offset(fn, tiles->b, offset, tiles->b_memory);
-	if (tiles->num_k == 1 && lth_t_is(tiles->emit->dims, tiles->b_k_stride[0], 1))
+	tiles->panel = tiles->in_bits ? source : driver->gathered;
+	if (tiles->in_bits)
+		return;
+	if (tiles->blocks)
+		lth_blocks_fill(tiles, tile, source);
+	else if (tiles->num_k == 1 && lth_t_is(tiles->emit->dims, tiles->b_k_stride[0], 1))
 		turn_panel(tiles, tile, source, driver->k_extent[0], driver->n_stride);
 	else
 		gather_panel(tiles, tile, source, driver->k_extent, driver->k_stride, driver->n_stride);
+}
+
+/* All rows of a block times the panel at tiles->column. */
+static void emit_panel(struct lth_tiles *tiles, struct driver *driver, const struct lth_tile *tile, bool ragged,
+		       lth_lv count, const lth_lv *start)
+{
+	struct lth_loop_fn *fn = tiles->emit->fn;
+	bool one = may_be_one_row(tiles), more = !tiles->blocks || may_fill_panels(tiles);
+	if (one && more)
+		lth_loop_if(fn, t_le(fn, driver->total_rows, lth_loop_i64(fn, 1)));
+	if (one) {
+		struct lth_tile single = {tile->lanes, tile->vectors, 1};
+		tiles->in_bits = true;
+		enter_panel(tiles, driver, &single);
+		lth_tiles_block(tiles, &single, ragged, count, start);
+		tiles->in_bits = false;
+	}
+	if (one && more)
+		lth_loop_else(fn, NULL, 0);
+	if (more) {
+		enter_panel(tiles, driver, tile);
+		lth_tiles_block(tiles, tile, ragged, count, start);
+	}
+	if (one && more)
+		lth_loop_end_if(fn, NULL, 0, NULL);
 }
 
 static void emit_unit(struct lth_tiles *tiles, struct driver *driver, lth_lv unit)
@@ -267,8 +308,7 @@ static void emit_unit(struct lth_tiles *tiles, struct driver *driver, lth_lv uni
 		lth_loop_if(fn, t_lt(fn, panel, driver->full_panels));
 	if (columns->has_full) {
 		tiles->column = t_mul_const(fn, panel, lth_tile_width(&columns->full));
-		enter_panel(tiles, driver, &columns->full);
-		lth_tiles_block(tiles, &columns->full, false, count, start);
+		emit_panel(tiles, driver, &columns->full, false, count, start);
 	}
 	if (columns->has_full && columns->has_tail)
 		lth_loop_else(fn, NULL, 0);
@@ -276,8 +316,7 @@ static void emit_unit(struct lth_tiles *tiles, struct driver *driver, lth_lv uni
 		lth_lv behind = t_sub(fn, panel, driver->full_panels);
 		lth_lv full = t_mul_const(fn, driver->full_panels, lth_tile_width(&columns->full));
 		tiles->column = t_add(fn, full, t_mul_const(fn, behind, lth_tile_width(&columns->tail)));
-		enter_panel(tiles, driver, &columns->tail);
-		lth_tiles_block(tiles, &columns->tail, columns->tail_ragged, count, start);
+		emit_panel(tiles, driver, &columns->tail, columns->tail_ragged, count, start);
 	}
 	if (columns->has_full && columns->has_tail)
 		lth_loop_end_if(fn, NULL, 0, NULL);
@@ -294,7 +333,7 @@ void lth_tiles_emit(struct lth_tiles *tiles)
 	lth_lv unit = lth_loop_for(fn, lth_loop_begin(fn), lth_loop_end(fn), 1, NULL, 0, NULL);
 	emit_unit(tiles, &driver, unit);
 	lth_loop_end_for(fn, NULL, 0, NULL);
-	bool bare = tiles->panels != LTH_PANELS_GATHERED && tiles->extra_scratch == LTH_DIM_NONE;
+	bool bare = !may_fill_panels(tiles) && tiles->extra_scratch == LTH_DIM_NONE;
 	if (bare && !tiles->buffer_used)
 		emit->scratch_bytes = lth_dim_const(dims, 0);
 	emit->units = driver.units;

@@ -74,6 +74,16 @@ struct lth_zero_points {
 	bool wide; /* B less its zero point may not fit a signed byte */
 };
 
+/* B of few bits (compute f32): memory is u8, a byte holds 8 / bits elements of a column, neighbours along k, the first in
+ * the lowest bits; rows of bytes follow each other at row_stride. The element is (bits - zero) * scale, both [block,
+ * column]. No batch; the last block may reach behind k. */
+struct lth_blocks {
+	unsigned bits; /* 2, 4 or 8; 0: B's elements are whole */
+	int64_t size;  /* elements of a block, a multiple of 8 */
+	lth_dim count, row_stride, scale_stride, zero_stride;
+	struct lth_operand scales, zeros; /* zeros absent: half the range */
+};
+
 /* C[batch.., rows.., n] = sum over k of A[batch, rows, k] * B[batch, k, n], strides in elements, 0 to broadcast.
  * Epilogue index: batch axes, row axes, column. */
 struct lth_gemm {
@@ -172,6 +182,7 @@ struct lth_problem {
 	enum lth_problem_kind kind;
 	enum lth_dtype compute; /* f32, f64; i32: gemm and conv of bytes; u8, i8: greatest element of windows */
 	struct lth_zero_points zero_points; /* compute i32 */
+	struct lth_blocks blocks;           /* gemm */
 	union {
 		struct lth_gemm gemm;
 		struct lth_conv conv;

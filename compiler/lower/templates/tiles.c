@@ -77,6 +77,11 @@ lth_lv lth_tile_dot(struct lth_tiles *tiles, const struct lth_tile *tile, unsign
 	struct lth_loop_fn *fn = tiles->emit->fn;
 	if (tiles->bytes)
 		return lth_bytes_dot(tiles, tile, rows, a, panel, depth, acc);
+	if (tiles->in_bits) {
+		assert(rows == 1);
+		lth_blocks_dot(tiles, tile, a, panel, depth, acc);
+		return panel;
+	}
 	unsigned count = rows * tile->vectors, carried = count + 1;
 	lth_lv state[LTH_MAX_ACCUMULATORS + LTH_MAX_TILE_ROWS + 1], phis[LTH_MAX_ACCUMULATORS + LTH_MAX_TILE_ROWS + 1];
 	lth_lv *extra = phis + count + 1;
