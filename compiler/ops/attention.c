@@ -249,8 +249,12 @@ static enum lth_code infer_rotary(struct lth_infer *infer)
 		code = lth_infer_reject(infer, "num_heads for an input of rank 3", "none");
 	if (code)
 		return code;
-	lth_dim half =
-		lth_dim_floordiv(infer->dims, rotated_size(infer->graph, infer->node), lth_dim_const(infer->dims, 2));
+	lth_dim rotated = rotated_size(infer->graph, infer->node);
+	code = lth_infer_require(infer, LTH_REL_LE, rotated, head_size(infer->graph, infer->node),
+				 "no more of a head rotated than it has");
+	if (code)
+		return code;
+	lth_dim half = lth_dim_floordiv(infer->dims, rotated, lth_dim_const(infer->dims, 2));
 	for (uint32_t i = COS; !code && i <= SIN; i++)
 		code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, i, rank - 1), half,
 					 "half as many angles as are rotated");

@@ -50,6 +50,14 @@ static enum lth_code check_vector(struct lth_infer *infer, uint32_t input, lth_d
 	return code ? code : lth_infer_require(infer, LTH_REL_EQ, type->dims[0], count, rule);
 }
 
+static enum lth_code check_bias(struct lth_infer *infer, uint32_t input, lth_dim channels)
+{
+	if (input == LTH_NONE || !lth_infer_type(infer, input))
+		return LTH_OK;
+	enum lth_code code = lth_infer_need_rank(infer, input, 1, 1);
+	return code ? code : lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, input, 0), channels, "one bias a channel");
+}
+
 /* Older exporters write all axes of the output's shape, newer ones those of the image. */
 static enum lth_code check_transposed(struct lth_infer *infer, uint32_t spatial)
 {
@@ -141,7 +149,7 @@ static enum lth_code infer_conv(struct lth_infer *infer)
 	if (!code)
 		code = check_channels(infer, x, w, &dims[1]);
 	if (!code)
-		code = check_vector(infer, in.bias, dims[1], "one bias a channel");
+		code = check_bias(infer, in.bias, dims[1]);
 	if (!code)
 		code = check_quantisation(infer, &in, dims[1]);
 	if (code)

@@ -323,7 +323,8 @@ enum lth_code lth_infer_one_of(struct lth_infer *infer, const char *const *names
 {
 	const char *given = NULL;
 	for (uint32_t i = 0; i < count; i++) {
-		if (!lth_node_attr(infer->node, names[i]))
+		const struct lth_attr *attr = lth_node_attr(infer->node, names[i]);
+		if (!attr || attr->count == 0)
 			continue;
 		if (given)
 			return lth_infer_reject(infer, "one of them", "attributes '%s' and '%s'", given, names[i]);
@@ -424,6 +425,8 @@ enum lth_code lth_infer_node(struct lth_graph *graph, lth_node_id id, struct lth
 	enum lth_code code = lth_infer_check(&infer);
 	if (!code)
 		code = check_ranks(&infer);
+	if (!code)
+		code = lth_infer_shapes(&infer);
 	if (!code)
 		code = lth_infer_lists(&infer);
 	if (code)

@@ -109,6 +109,8 @@ void lth_infer_declared_ranks(struct lth_graph *graph);
 
 /* infer_check.c: counts, attributes and element types by the operator's row; fills out_dtypes. */
 LTH_MUST_CHECK enum lth_code lth_infer_check(struct lth_infer *infer);
+/* infer_shapes.c: the inputs' shapes by shapes.def. */
+LTH_MUST_CHECK enum lth_code lth_infer_shapes(struct lth_infer *infer);
 /* Whether a type belongs to a set of the table's type rules ("float|i32"). */
 bool lth_dtype_in(enum lth_dtype dtype, const char *set);
 bool lth_dtype_in_set(enum lth_dtype dtype, const char *set, size_t size);

@@ -235,29 +235,35 @@ static bool is_listed(const char *words, size_t words_size, const char *text, si
 	return false;
 }
 
-/* Whether a number is in a range "LEAST..MOST" of which either end may be left out; false for other rules. */
-static bool in_range(const struct lth_attr_rule *rule, int64_t value, bool *out_is_range)
+/* Whether a number is in a range "LEAST..MOST" of which either end may be left out; false for other rules. Ends are
+ * integers; no NaN is in any range. */
+static bool in_range(const struct lth_attr_rule *rule, const struct lth_attr *attr, bool *out_is_range)
 {
 	const char *dots = memchr(rule->allowed, '.', rule->allowed_size);
 	*out_is_range = dots != NULL;
 	if (!dots)
 		return false;
-	bool below = dots > rule->allowed && value < strtoll(rule->allowed, NULL, 10);
-	bool above = dots + 2 < rule->allowed + rule->allowed_size && value > strtoll(dots + 2, NULL, 10);
-	return !below && !above;
+	bool bounded = dots + 2 < rule->allowed + rule->allowed_size, is_float = attr->kind == LTH_ATTR_FLOAT;
+	int64_t least = dots > rule->allowed ? strtoll(rule->allowed, NULL, 10) : INT64_MIN;
+	int64_t most = bounded ? strtoll(dots + 2, NULL, 10) : INT64_MAX;
+	if (is_float)
+		return attr->f >= (double)least && attr->f <= (double)most;
+	return attr->i >= least && attr->i <= most;
 }
 
-/* A string or an integer against the values that its rule lists. */
+/* A string or a number against the values that its rule lists. */
 static enum lth_code check_value(struct lth_infer *infer, const struct lth_attr *attr, const struct lth_attr_rule *rule)
 {
 	char number[32] = "";
 	struct lth_string text = attr->s;
 	bool range = false;
-	if (attr->kind == LTH_ATTR_INT && in_range(rule, attr->i, &range))
+	if (attr->kind != LTH_ATTR_STRING && in_range(rule, attr, &range))
 		return LTH_OK;
 	if (attr->kind == LTH_ATTR_INT)
 		text = (struct lth_string){
 			number, (size_t)snprintf(number, sizeof(number), "%lld", (long long)attr->i)};
+	if (attr->kind == LTH_ATTR_FLOAT)
+		text = (struct lth_string){number, (size_t)snprintf(number, sizeof(number), "%g", attr->f)};
 	if (!range && is_listed(rule->allowed, rule->allowed_size, text.data, text.size))
 		return LTH_OK;
 	return lth_infer_reject(infer, lth_arena_strndup(infer->graph->arena, rule->allowed, rule->allowed_size),

@@ -3,7 +3,7 @@ noinst_LIBRARIES += %D%/libops.a
 %C%_libops_a_SOURCES = \
 	%D%/op.c %D%/op.h %D%/ops.def %D%/reference.c \
 	%D%/history.c %D%/history.h %D%/history.def %D%/cases.def \
-	%D%/infer.c %D%/infer.h %D%/infer_check.c %D%/contents.c \
+	%D%/infer.c %D%/infer.h %D%/infer_check.c %D%/infer_shapes.c %D%/shapes.def %D%/contents.c \
 	%D%/lists.c %D%/lists.def \
 	%D%/build.c %D%/build.h \
 	%D%/family.h \

@@ -107,6 +107,25 @@ static enum lth_code expand_qlinear(struct lth_infer *infer)
 
 const struct lth_op_impl lth_impl_qlinear = {.expand = expand_qlinear};
 
+/* Every third input from 2 on is a value; scale and zero point of each are one, and of the types of the output's. */
+static enum lth_code check_concat_parameters(struct lth_infer *infer)
+{
+	enum lth_code code = LTH_OK;
+	for (uint32_t i = 0; !code && i < infer->node->num_inputs; i++) {
+		bool value = i > 1 && i % 3 == 2, is_scale = i == 0 || (i > 1 && i % 3 == 0);
+		enum lth_dtype wanted = is_scale ? LTH_DTYPE_F32 : infer->out_dtypes[0];
+		const struct lth_type *type = lth_infer_type(infer, i);
+		if (!type)
+			code = lth_infer_reject(infer, NULL, "input %u is missing", i);
+		else if (type->dtype != wanted)
+			code = lth_infer_reject(infer, lth_dtype_text(wanted), "%s is of type %s", lth_infer_input_text(infer, i),
+						lth_dtype_text(type->dtype));
+		else if (!value)
+			code = lth_infer_need_one(infer, i);
+	}
+	return code;
+}
+
 static enum lth_code expand_qlinear_concat(struct lth_infer *infer)
 {
 	enum { MAX_PARTS = 256 };
@@ -115,6 +134,9 @@ static enum lth_code expand_qlinear_concat(struct lth_infer *infer)
 	if (infer->node->num_inputs % 3 != 2 || count > MAX_PARTS)
 		return lth_infer_reject(infer, "a scale and zero point, then a value, scale and zero point each",
 					"%u inputs", infer->node->num_inputs);
+	enum lth_code code = check_concat_parameters(infer);
+	if (code)
+		return code;
 	for (uint32_t i = 0; i < count; i++)
 		parts[i] = lth_ms_dequantized(infer, lth_in(infer, 2 + 3 * i), lth_in(infer, 3 + 3 * i),
 					      lth_in(infer, 4 + 3 * i));
@@ -278,6 +300,18 @@ static enum lth_code expand_matmul_to_float(struct lth_infer *infer)
 
 const struct lth_op_impl lth_impl_matmul_to_float = {.expand = expand_matmul_to_float};
 
+/* The input broadcasts to the type, and does not make it greater. */
+static enum lth_code check_addend(struct lth_infer *infer, uint32_t input, const struct lth_type *to)
+{
+	const struct lth_type *type = lth_infer_type(infer, input);
+	lth_dim one = lth_dim_const(infer->dims, 1);
+	enum lth_code code = lth_infer_need_rank(infer, input, 0, to->rank);
+	for (uint32_t i = 0; !code && i < type->rank; i++)
+		code = lth_infer_require_either(infer, type->dims[i], to->dims[to->rank - type->rank + i], one,
+						"a bias that broadcasts to the product");
+	return code;
+}
+
 /* C is added to the sums of products, before they are scaled; without an output scale the result is in floats. */
 static enum lth_code expand_qgemm(struct lth_infer *infer)
 {
@@ -299,8 +333,12 @@ static enum lth_code expand_qgemm(struct lth_infer *infer)
 		in[B] = lth_build_transpose(infer, in[B], turned, 2);
 	lth_value_id product[] = {in[A], in[B], in[A_ZERO], in[B_ZERO]};
 	lth_value_id y = lth_build(infer, LTH_OP_ID_MatMulInteger, product, 4, NULL, 0);
-	if (in[C] != LTH_NONE)
+	if (in[C] != LTH_NONE && !infer->failed) {
+		code = check_addend(infer, C, &infer->graph->values[y].type);
+		if (code)
+			return code;
 		y = lth_build2(infer, LTH_OP_ID_Add, y, in[C]);
+	}
 	lth_value_id scale = lth_build2(infer, LTH_OP_ID_Mul, in[A_SCALE], in[B_SCALE]);
 	if (lth_op_float(infer->node, "alpha") != 1) {
 		lth_value_id alpha = lth_build_scalar(infer, LTH_DTYPE_F32, lth_op_float(infer->node, "alpha"));
@@ -337,6 +375,9 @@ static enum lth_code expand_skip_norm(struct lth_infer *infer)
 	const struct lth_attr epsilon = lth_attr_float("epsilon", lth_op_float(infer->node, "epsilon"));
 	lth_value_id scale = lth_in(infer, 2), shift = simplified ? LTH_NONE : lth_in(infer, 3);
 	lth_value_id bias = lth_in(infer, simplified ? 3 : 4);
+	enum lth_code code = lth_infer_need_rank(infer, 1, 2, lth_infer_rank(infer, 0));
+	if (code)
+		return code;
 	lth_value_id sum = lth_build2(infer, LTH_OP_ID_Add, lth_in(infer, 0), lth_in(infer, 1));
 	if (bias != LTH_NONE)
 		sum = lth_build2(infer, LTH_OP_ID_Add, sum, bias);
@@ -375,9 +416,8 @@ static enum lth_code expand_embed_norm(struct lth_infer *infer)
 	lth_value_id in[POSITION_IDS + 1];
 	for (uint32_t i = 0; i <= POSITION_IDS; i++)
 		in[i] = lth_in(infer, i);
-	enum lth_code code = lth_infer_need_rank(infer, IDS, 2, 2);
-	if (code)
-		return code;
+	if ((in[SEGMENTS] == LTH_NONE) != (in[SEGMENT_TABLE] == LTH_NONE))
+		return lth_infer_reject(infer, "segment_ids and segment_embedding together", "one of them");
 	lth_value_id sum = lth_build2(infer, LTH_OP_ID_Gather, in[WORDS], in[IDS]), positions = in[POSITION_IDS];
 	if (positions == LTH_NONE) {
 		lth_value_id zero = lth_build_scalar(infer, LTH_DTYPE_I64, 0),
@@ -388,7 +428,7 @@ static enum lth_code expand_embed_norm(struct lth_infer *infer)
 		positions = lth_build(infer, LTH_OP_ID_Range, (lth_value_id[]){zero, length, step}, 3, NULL, 0);
 	}
 	sum = lth_build2(infer, LTH_OP_ID_Add, sum, lth_build2(infer, LTH_OP_ID_Gather, in[POSITIONS], positions));
-	if (in[SEGMENTS] != LTH_NONE && in[SEGMENT_TABLE] != LTH_NONE)
+	if (in[SEGMENTS] != LTH_NONE)
 		sum = lth_build2(infer, LTH_OP_ID_Add, sum,
 				 lth_build2(infer, LTH_OP_ID_Gather, in[SEGMENT_TABLE], in[SEGMENTS]));
 	if (lth_build_wants(infer, 1)) {

@@ -52,7 +52,8 @@ static lth_value_id zero_points(struct lth_infer *infer, int64_t n, int64_t bloc
 		return LTH_NONE;
 	if (lth_infer_type(infer, ZERO_POINTS)->dtype != LTH_DTYPE_U8)
 		return lth_build_reshape(infer, given, (int64_t[]){n, blocks}, 2);
-	given = lth_ms_unpacked(infer, lth_build_reshape(infer, given, (int64_t[]){n, -1}, 2), bits);
+	int64_t bytes = (blocks * bits + 7) / 8;
+	given = lth_ms_unpacked(infer, lth_build_reshape(infer, given, (int64_t[]){n, bytes}, 2), bits);
 	return lth_build_slice(infer, given, 1, 0, blocks);
 }
 
@@ -128,6 +129,27 @@ const struct lth_op_impl lth_impl_ms_matmul_bits = {.expand = expand_matmul_bits
 
 /* ---- GatherBlockQuantized ---- */
 
+/* A scale for each block along the axis, and as many zero points, `each` of which share a byte, as do numbers. */
+static enum lth_code check_block_shapes(struct lth_infer *infer, uint32_t block_axis, int64_t each)
+{
+	enum { DATA, INDICES, SCALE, ZERO };
+	struct lth_dims *d = infer->dims;
+	lth_dim share = lth_dim_const(d, each), size = lth_dim_const(d, lth_op_int(infer->node, "block_size"));
+	enum lth_code code = LTH_OK;
+	for (uint32_t axis = 0; !code && axis < lth_infer_rank(infer, DATA); axis++) {
+		lth_dim scales = lth_infer_dim(infer, DATA, axis), zeros = scales;
+		if (axis == block_axis) {
+			scales = lth_dim_ceildiv(d, lth_dim_mul(d, scales, share), size);
+			zeros = lth_dim_ceildiv(d, scales, share);
+		}
+		code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, SCALE, axis), scales, "a scale for each block");
+		if (!code && lth_infer_type(infer, ZERO))
+			code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, ZERO, axis), zeros,
+						 "a zero point for each block");
+	}
+	return code;
+}
+
 /* What is gathered, and only that, is dequantised: blocks lie along another axis than the gathered one. */
 static enum lth_code expand_gather_blocks(struct lth_infer *infer)
 {
@@ -152,6 +174,9 @@ static enum lth_code expand_gather_blocks(struct lth_infer *infer)
 	bool packed = dtype == LTH_DTYPE_U8;
 	if (packed && block_axis != rank - 1)
 		return lth_infer_reject(infer, "blocks along the last axis of bytes", "axis %u", block_axis);
+	code = check_block_shapes(infer, block_axis, packed ? 8 / bits : 1);
+	if (code)
+		return code;
 	lth_value_id in[4] = {lth_in(infer, DATA), lth_in(infer, INDICES), lth_in(infer, SCALE), lth_in(infer, ZERO)};
 	const lth_value_id where = in[INDICES];
 	for (uint32_t i = DATA; i <= ZERO; i++) {

@@ -151,6 +151,8 @@ static enum lth_code check_decoder(struct lth_infer *infer)
 		code = lth_infer_need_rank(infer, POSITIONS, 2, 2);
 	if (!code && lth_infer_type(infer, BIAS))
 		code = lth_infer_need_rank(infer, BIAS, 4, 4);
+	if (!code && !lth_infer_type(infer, COS) != !lth_infer_type(infer, SIN))
+		code = lth_infer_reject(infer, "cos_cache and sin_cache together", "one of them");
 	if (!code && !lth_infer_type(infer, QUERY_NORM) != !lth_infer_type(infer, KEY_NORM))
 		code = lth_infer_reject(infer, "q_norm_weight and k_norm_weight together", "one of them");
 	return code;

@@ -36,9 +36,6 @@ const struct lth_op_impl lth_impl_ms_same = {.expand = expand_same};
 static enum lth_code expand_expand_dims(struct lth_infer *infer)
 {
 	const int64_t one = 1;
-	enum lth_code code = lth_infer_need_one(infer, 1);
-	if (code)
-		return code;
 	lth_value_id axis = lth_build_cast(infer, lth_build_reshape(infer, lth_in(infer, 1), &one, 1), LTH_DTYPE_I64);
 	lth_build_output(infer, 0, lth_build2(infer, LTH_OP_ID_Unsqueeze, lth_in(infer, 0), axis));
 	return LTH_OK;
@@ -91,10 +88,7 @@ static enum lth_code expand_unique(struct lth_infer *infer)
 {
 	const struct lth_attr sorted = lth_attr_int("sorted", 0);
 	const bool wanted[4] = {true, false, lth_build_wants(infer, 1), lth_build_wants(infer, 2)};
-	enum lth_code code = lth_infer_need_rank(infer, 0, 1, 1);
 	lth_value_id x = lth_in(infer, 0), out[4];
-	if (code)
-		return code;
 	lth_build_many(infer, LTH_OP_ID_Unique, &x, 1, &sorted, 1, wanted, out, 4);
 	lth_build_output(infer, 0, out[0]);
 	for (uint32_t i = 1; i < 3; i++)
@@ -166,11 +160,13 @@ static enum lth_code expand_dynamic_pads(struct lth_infer *infer)
 	bool explicit_pads = lth_op_string_is(infer->node, "auto_pad", "NOTSET");
 	uint32_t count, rank = lth_infer_rank(infer, X);
 	lth_value_id pads = lth_in(infer, PADS), in[3] = {lth_in(infer, X), lth_in(infer, W), lth_in(infer, B)};
-	enum lth_code code = lth_infer_need_rank(infer, X, 3, LTH_MAX_RANK);
-	if (!code && lth_infer_type(infer, PADS))
-		code = lth_infer_need_rank(infer, PADS, 1, 1);
-	if (code)
-		return code;
+	if (pads != LTH_NONE) {
+		enum lth_code code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, PADS, 0),
+						       lth_dim_const(infer->dims, 2 * ((int64_t)rank - 2)),
+						       "pads before and behind each axis of the image");
+		if (code)
+			return code;
+	}
 	const struct lth_attr *attrs = lth_ms_attrs_for(infer, LTH_OP_ID_ConvTranspose, &count);
 	lth_value_id y = lth_build(infer, LTH_OP_ID_ConvTranspose, in, 3, attrs, count);
 	if (pads != LTH_NONE && explicit_pads) {

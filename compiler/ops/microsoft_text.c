@@ -16,18 +16,16 @@ const struct lth_op_impl lth_impl_ms_murmur_hash = {.infer = infer_murmur_hash, 
 /* At most all predicted tokens are taken over. */
 static enum lth_code infer_bifurcation(struct lth_infer *infer)
 {
-	enum { SOURCE, TOKENS, PLACE, PREDICTED };
-	enum lth_code code = LTH_OK;
-	for (uint32_t i = SOURCE; !code && i <= PREDICTED; i++)
-		if (lth_infer_type(infer, i))
-			code = i == PLACE ? lth_infer_need_one(infer, i) : lth_infer_need_rank(infer, i, 1, 1);
-	if (code)
-		return code;
+	enum { TOKENS = 1, PREDICTED = 3 };
+	int64_t least = lth_op_int(infer->node, "min_ngram_size"), longest = lth_op_int(infer->node, "max_ngram_size");
+	if (least > longest)
+		return lth_infer_reject(infer, "min_ngram_size up to max_ngram_size", "%lld and %lld", (long long)least,
+					(long long)longest);
 	lth_dim most = lth_infer_dim(infer, TOKENS, 0);
 	if (lth_infer_type(infer, PREDICTED))
 		most = lth_dim_add(infer->dims, most, lth_infer_dim(infer, PREDICTED, 0));
 	lth_dim count = lth_infer_data_dim(infer, "count", most);
-	code = lth_infer_output(infer, 0, LTH_NUM_DTYPES, 1, &count);
+	enum lth_code code = lth_infer_output(infer, 0, LTH_NUM_DTYPES, 1, &count);
 	return code ? code : lth_infer_output(infer, 1, LTH_NUM_DTYPES, 0, NULL);
 }
 
@@ -47,6 +45,21 @@ static lth_value_id word_lengths(struct lth_infer *infer, lth_value_id words)
 	return lth_build_select(infer, begins, count, lth_build_scalar(infer, LTH_DTYPE_I64, 0));
 }
 
+/* Attributes that repeat what the filters [embedding, 1, window, character embedding] say; below 0: not given. */
+static enum lth_code check_sizes(struct lth_infer *infer, uint32_t filters)
+{
+	static const char *const names[] = {"embedding_size", NULL, "conv_window_size", "char_embedding_size"};
+	enum lth_code code = LTH_OK;
+	for (uint32_t axis = 0; !code && axis < 4; axis++) {
+		int64_t given = names[axis] ? lth_node_int(infer->node, names[axis], -1) : -1;
+		if (given != -1)
+			code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, filters, axis),
+						 lth_dim_const(infer->dims, given),
+						 lth_arena_printf(infer->graph->arena, "%s as the filters'", names[axis]));
+	}
+	return code;
+}
+
 /* Windows of characters through filters, the greatest value of each filter over a word's windows, tanh; 0 for empty
  * words. A word shorter than a window has one, into its padding. */
 static enum lth_code expand_word_embedding(struct lth_infer *infer)
@@ -54,11 +67,7 @@ static enum lth_code expand_word_embedding(struct lth_infer *infer)
 	enum { WORDS, FILTERS, BIAS, CHARACTERS };
 	const int64_t one = 1, column[] = {1, 2}, last = -1;
 	int64_t window;
-	enum lth_code code = lth_infer_need_rank(infer, WORDS, 2, 2);
-	if (!code)
-		code = lth_infer_need_rank(infer, FILTERS, 4, 4);
-	if (!code)
-		code = lth_infer_need_rank(infer, CHARACTERS, 2, 2);
+	enum lth_code code = check_sizes(infer, FILTERS);
 	if (code)
 		return code;
 	if (!lth_dim_is_const(infer->dims, lth_infer_dim(infer, FILTERS, 2), &window) || window < 1)

@@ -223,21 +223,48 @@ static enum lth_code expand_imputer(struct lth_infer *infer)
 
 const struct lth_op_impl lth_impl_imputer = {.expand = expand_imputer};
 
+/* The first `columns` columns of x, and zeros behind them where it has fewer. */
+static lth_value_id with_columns(struct lth_infer *infer, lth_value_id x, int64_t columns)
+{
+	const int64_t one = 1;
+	int64_t has;
+	if (infer->failed || (lth_dim_is_const(infer->dims, infer->graph->values[x].type.dims[1], &has) && has == columns))
+		return x;
+	lth_value_id shape[2] = {lth_build_reshape(infer, lth_build_extent(infer, x, 0), &one, 1), LTH_NONE};
+	shape[1] = lth_build_ints(infer, &columns, 1);
+	lth_value_id parts[2] = {x, lth_build2(infer, LTH_OP_ID_Expand, f32(infer, 0), lth_build_concat(infer, shape, 2, 0))};
+	return lth_build_slice(infer, lth_build_concat(infer, parts, 2, 1), 1, 0, columns);
+}
+
+static enum lth_code check_columns(struct lth_infer *infer, const int64_t *columns, uint32_t count)
+{
+	if (columns && count != infer->node->num_inputs)
+		return lth_infer_reject(infer, "one entry an input", "%u inputdimensions for %u inputs", count,
+					infer->node->num_inputs);
+	for (uint32_t i = 0; columns && i < count; i++)
+		if (columns[i] < 0 || columns[i] > INT32_MAX)
+			return lth_infer_reject(infer, "0 or more", "inputdimensions of %lld", (long long)columns[i]);
+	return LTH_OK;
+}
+
 static enum lth_code expand_feature_vectorizer(struct lth_infer *infer)
 {
 	enum { MOST = 1024 };
 	const struct lth_attr axis = {.name = "axis", .kind = LTH_ATTR_INT, .count = 1, .i = 1};
-	const int64_t first = 0;
+	const int64_t first = 0, *columns = NULL;
 	lth_value_id parts[MOST];
-	uint32_t count = infer->node->num_inputs;
-	enum lth_code code = LTH_OK;
+	uint32_t count = infer->node->num_inputs, listed = 0;
 	if (count > MOST)
 		return lth_infer_reject(infer, "at most 1024 inputs", "%u", count);
+	lth_node_ints(infer->node, "inputdimensions", &columns, &listed);
+	enum lth_code code = check_columns(infer, columns, listed);
 	for (uint32_t i = 0; !code && i < count; i++) {
 		code = lth_infer_need_rank(infer, i, 1, 2);
 		parts[i] = lth_build_cast(infer, lth_node_input(infer->node, i), LTH_DTYPE_F32);
 		if (!code && lth_infer_rank(infer, i) == 1)
 			parts[i] = lth_build_unsqueeze(infer, parts[i], &first, 1);
+		if (!code && columns)
+			parts[i] = with_columns(infer, parts[i], columns[i]);
 	}
 	if (!code)
 		lth_build_output(infer, 0, lth_build(infer, LTH_OP_ID_Concat, parts, count, &axis, 1));

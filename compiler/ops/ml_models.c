@@ -64,6 +64,8 @@ static lth_value_id one_label(struct lth_infer *infer, lth_value_id scores)
 				   : chosen;
 }
 
+static const char *const label_lists[] = {"classlabels_ints", "classlabels_strings"};
+
 static enum lth_code expand_linear_classifier(struct lth_infer *infer)
 {
 	uint32_t count, num_bias, labels = lth_ml_num_labels(infer);
@@ -71,6 +73,8 @@ static enum lth_code expand_linear_classifier(struct lth_infer *infer)
 	const double *bias = lth_ml_floats(infer, "intercepts", &num_bias);
 	int64_t outputs = num_bias ? num_bias : labels;
 	enum lth_code code = check_affine(infer, count, outputs, num_bias);
+	if (!code)
+		code = lth_infer_one_of(infer, label_lists, 2);
 	if (!code && labels && labels != outputs && !(labels == 2 && outputs == 1))
 		code = lth_infer_reject(infer, "a label for each output", "%u labels for %lld outputs", labels,
 					(long long)outputs);
@@ -298,6 +302,8 @@ static enum lth_code expand_svm_classifier(struct lth_infer *infer)
 	struct svm svm = {0};
 	uint32_t num_proba, num_b;
 	enum lth_code code = lth_infer_need_rank(infer, 0, 1, 2);
+	if (!code)
+		code = lth_infer_one_of(infer, label_lists, 2);
 	if (!code)
 		code = read_svm(infer, &svm);
 	if (code)

@@ -61,9 +61,7 @@ TESTS += %D%/test_passes
 check_PROGRAMS += %D%/test_infer
 %C%_test_infer_SOURCES = %D%/test_infer.c
 %C%_test_infer_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-%C%_test_infer_LDADD = compiler/ir/libirtext.a compiler/ops/libops.a compiler/lower/liblower.a compiler/ops/libops.a \
-	compiler/ir/libir.a runtime/program/libprogram.a runtime/base/libsha256.a runtime/base/libbase.a \
-	$(CHECK_LIBS) $(CRYPTO_LIBS) -lm
+%C%_test_infer_LDADD = $(lathe_graph_libs) $(CHECK_LIBS)
 TESTS += %D%/test_infer
 EXTRA_DIST += %D%/infer/composite.txt %D%/infer/elementwise.txt %D%/infer/irregular.txt %D%/infer/linear.txt \
 	%D%/infer/lists.txt %D%/infer/movement.txt %D%/infer/reduction.txt %D%/infer/runtime.txt %D%/infer/shape.txt

@@ -1,7 +1,8 @@
 /* Shape inference. Golden: the graphs of infer/ carry the types and guards that inference must find when they are
  * erased. Property: for random sizes, what was inferred with symbols, evaluated, is what is inferred with numbers.
- * Refusals: each names its node and the rule; and each node of the golden graphs with each rule of its row broken in
- * turn. Seeds: LATHE_SEED, else fixed. */
+ * Refusals: each names its node and the rule; and each node of the golden graphs, and of the models of numeric/cases/,
+ * with each rule of its row broken in turn. Seeds: LATHE_SEED, else fixed. */
+#include "compiler/import/import.h"
 #include "compiler/ops/build.h"
 #include "compiler/ops/history.h"
 #include "compiler/ops/op.h"
@@ -316,12 +317,25 @@ static const struct {
 	{"an extreme number", extreme_number, false},
 };
 
+/* A graph as text, or a model in JSON. */
+static void read_broken(const char *text, size_t size, struct subject *out)
+{
+	if (text[0] != '{') {
+		read_subject(text, size, out);
+		return;
+	}
+	memset(out, 0, sizeof(*out));
+	out->arena = lth_arena_create(0);
+	enum lth_code code = lth_import_json(text, size, NULL, 0, NULL, out->arena, &out->graph, &out->diag);
+	ck_assert_msg(code == LTH_OK, "%s\n%.*s", text_of(out), (int)size, text);
+}
+
 /* False when there is no such variant. */
 static bool check_break(const char *text, size_t size, uint32_t at, size_t way, uint32_t variant)
 {
 	struct subject subject;
 	char what[512];
-	read_subject(text, size, &subject);
+	read_broken(text, size, &subject);
 	struct lth_node *node = &subject.graph->nodes[subject.graph->regions[0].nodes[at]];
 	snprintf(what, sizeof(what), "%s of %s, variant %u", breaks[way].what, node->op->name, variant);
 	const char *name = node->name;
@@ -345,7 +359,7 @@ static bool check_break(const char *text, size_t size, uint32_t at, size_t way, 
 static void check_breaks(const char *text, size_t size)
 {
 	struct subject subject;
-	read_subject(text, size, &subject);
+	read_broken(text, size, &subject);
 	uint32_t num_nodes = subject.graph->regions[0].num_nodes;
 	lth_arena_destroy(&subject.arena);
 	for (uint32_t at = 0; at < num_nodes; at++)
@@ -362,13 +376,37 @@ static int is_text(const struct dirent *entry)
 	return length > 4 && strcmp(entry->d_name + length - 4, ".txt") == 0;
 }
 
-/* Each case of each file of infer/; cases are separated by lines of `---`. */
-static void for_each_case(void (*check)(const char *text, size_t size))
+/* What a file holds of cases, each handed to `check`. */
+typedef void (*check_fn)(const char *text, size_t size);
+typedef void (*split_fn)(const char *text, check_fn check);
+
+/* Graphs are separated by lines of `---`. */
+static void split_graphs(const char *text, check_fn check)
+{
+	for (const char *at = text; at;) {
+		const char *next = strstr(at, "\n---\n");
+		check(at, next ? (size_t)(next + 1 - at) : strlen(at));
+		at = next ? next + 5 : NULL;
+	}
+}
+
+/* Models begin with a brace at a line's begin and end before the first line of values. */
+static void split_models(const char *text, check_fn check)
+{
+	for (const char *at = strstr(text, "\n{"); at; at = strstr(at + 1, "\n{")) {
+		const char *in = strstr(at, "\nin "), *out = strstr(at, "\nout ");
+		ck_assert_ptr_nonnull(out);
+		check(at + 1, (size_t)((in && in < out ? in : out) - at));
+	}
+}
+
+/* Each case of each file of a folder. */
+static void for_each_case_in(const char *name, split_fn split, check_fn check)
 {
 	char folder[1024], path[2048];
 	const char *srcdir = getenv("srcdir");
 	struct dirent **entries;
-	snprintf(folder, sizeof(folder), "%s/tests/unit/infer", srcdir ? srcdir : ".");
+	snprintf(folder, sizeof(folder), "%s/tests/%s", srcdir ? srcdir : ".", name);
 	int count = scandir(folder, &entries, is_text, alphasort);
 	ck_assert_int_gt(count, 0);
 	for (int i = 0; i < count; i++) {
@@ -377,15 +415,16 @@ static void for_each_case(void (*check)(const char *text, size_t size))
 		size_t size;
 		snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name);
 		ck_assert_int_eq(lth_read_file(path, 0, &text, &size, &diag), LTH_OK);
-		for (char *at = text; at;) {
-			char *next = strstr(at, "\n---\n");
-			check(at, next ? (size_t)(next + 1 - at) : strlen(at));
-			at = next ? next + 5 : NULL;
-		}
+		split(text, check);
 		free(text);
 		free(entries[i]);
 	}
 	free(entries);
+}
+
+static void for_each_case(check_fn check)
+{
+	for_each_case_in("unit/infer", split_graphs, check);
 }
 
 START_TEST(golden)
@@ -407,6 +446,12 @@ START_TEST(broken_rules)
 }
 END_TEST
 
+START_TEST(broken_rules_of_models)
+{
+	for_each_case_in("numeric/cases", split_models, check_breaks);
+}
+END_TEST
+
 /* ---- refusals ---- */
 
 static const struct {
@@ -414,6 +459,20 @@ static const struct {
 	enum lth_code code;
 	const char *message; /* part of the line */
 } refusals[] = {
+	{"input %a : f32[2, 3]\ninput %b : f32[4]\n%y = com.microsoft.BiasGelu(%a, %b) : f32[]\noutput %y\n",
+	 LTH_INVALID_GRAPH, "found 4 and 3, expected input 1 'b' of shape [n]"},
+	{"input %a : f32[2, 3]\ninput %b : f32[1, 3]\n%y = com.microsoft.BiasGelu(%a, %b) : f32[]\noutput %y\n",
+	 LTH_INVALID_GRAPH, "found input 1 'b' has shape [1, 3], expected shape [n]"},
+	{"input %x : f32[2, 4, 3]\ninput %s : f32[3, 4, 3]\ninput %g : f32[3]\n"
+	 "%y = com.microsoft.SkipLayerNormalization(%x, %s, %g) : f32[]\noutput %y\n",
+	 LTH_INVALID_GRAPH, "found 3 and 2, expected input 1 's' of shape [b? s h]"},
+	{"input %x : f32[2, 4, 3]\ninput %g : f32[3]\n"
+	 "%y = com.microsoft.SkipLayerNormalization(%x, %x, %g) {epsilon: -1.0} : f32[]\noutput %y\n",
+	 LTH_INVALID_GRAPH, "found attribute 'epsilon' is '-1', expected 0.."},
+	{"input %x : f64[3]\ninput %s : f64[]\n%y = QuantizeLinear(%x, %s) : u8[]\noutput %y\n", LTH_INVALID_GRAPH,
+	 "input 0 'x' is of type f64"},
+	{"input %x : f32[1, 1, 4, 4]\ninput %w : f32[2, 1, 2, 2]\ninput %b : f32[1]\n"
+	 "%y = Conv(%x, %w, %b) : f32[]\noutput %y\n", LTH_INVALID_GRAPH, "found 1 and 2, expected one bias a channel"},
 	{"input %a : f32[3]\ninput %b : f32[4]\n%y = Add(%a, %b) : f32[]\noutput %y\n", LTH_INVALID_GRAPH,
 	 "node 'y' (Add): found 3 and 4, expected sizes that agree or are 1"},
 	{"input %a : f32[3]\ninput %b : f64[3]\n%y = Add(%a, %b) : f32[]\noutput %y\n", LTH_INVALID_GRAPH,
@@ -641,6 +700,7 @@ int main(void)
 	tcase_add_test(tests, golden);
 	tcase_add_test(tests, symbols_agree_with_numbers);
 	tcase_add_test(tests, broken_rules);
+	tcase_add_test(tests, broken_rules_of_models);
 	tcase_add_loop_test(tests, refusal, 0, sizeof(refusals) / sizeof(*refusals));
 	tcase_add_loop_test(tests, hint, 0, sizeof(hints) / sizeof(*hints));
 	tcase_add_test(tests, rows);
