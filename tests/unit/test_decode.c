@@ -1,6 +1,6 @@
-/* The greedy decoder against its definition: each item at the lowest place, or in the tightest hole, among all that were
- * placed before and live with it, found by looking at each of them. Random problems of many shapes, alignments and fixed
- * places among them, in random orders and by size. LATHE_SEED=N repeats a run. */
+/* The greedy decoder against its definition: each item at the lowest place, or in the tightest of the lowest few holes,
+ * among all that were placed before and live with it, found by looking at each of them. Random problems of many shapes,
+ * alignments and fixed places among them, in random orders and by size. LATHE_SEED=N repeats a run. */
 #include "compiler/memory/plan/internal.h"
 
 #include <check.h>
@@ -69,12 +69,14 @@ static int by_offset(const void *a, const void *b)
 static int64_t find_place(const struct lth_plan_item *item, struct placed *list, size_t count, enum lth_plan_fit fit)
 {
 	int64_t floor = 0, best = -1, best_spare = INT64_MAX;
+	int holes = 0;
 	qsort(list, count, sizeof(*list), by_offset);
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count && holes < LTH_PLAN_BEST_FIT_HOLES; i++) {
 		int64_t spare = list[i].offset - floor - item->size;
 		if (spare >= 0 && list[i].top > floor) {
 			if (fit == LTH_PLAN_FIT_FIRST)
 				return floor;
+			holes++;
 			if (spare < best_spare) {
 				best = floor;
 				best_spare = spare;

@@ -60,8 +60,10 @@ struct lth_plan_budget {
 /* plan.c: charges `nodes`; false when the run must stop. */
 bool lth_plan_charge(struct lth_plan_budget *budget, int64_t nodes);
 
-/* decode.c: places items one by one in a given order. */
+/* decode.c: places items one by one in a given order, in the lowest hole they fit, or in the tightest of the lowest
+ * few. More would cost more and gain nothing: the tightest of thousands is found high up, and leaves slivers. */
 enum lth_plan_fit { LTH_PLAN_FIT_FIRST, LTH_PLAN_FIT_BEST };
+#define LTH_PLAN_BEST_FIT_HOLES 8
 struct lth_plan_decoder;
 /* NULL when out of memory. */
 struct lth_plan_decoder *lth_plan_decoder_create(const struct lth_plan_problem *problem);

@@ -7,6 +7,7 @@ noinst_LIBRARIES += %D%/libplan.a %D%/libplanjson.a
 	%D%/check.c \
 	%D%/csv.c \
 	%D%/decode.c \
+	%D%/extents.c %D%/extents.h \
 	%D%/minimise.c \
 	%D%/orient.c %D%/orient.h \
 	%D%/placed.c %D%/placed.h \
@@ -16,8 +17,7 @@ noinst_LIBRARIES += %D%/libplan.a %D%/libplanjson.a
 	%D%/repair.c \
 	%D%/search.c \
 	%D%/state.c \
-	%D%/table.c \
-	%D%/windows.c %D%/windows.h
+	%D%/table.c
 %C%_libplanjson_a_SOURCES = %D%/plan_json.c %D%/plan_json.h
 %C%_libplanjson_a_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 dist_doc_DATA += docs/PLANNER.md

@@ -1,15 +1,10 @@
 /* Lists of placed items. See placed.h. */
 #include "compiler/memory/plan/placed.h"
 
-#include "compiler/memory/plan/windows.h"
-
 #include <string.h>
 
 void lth_plan_list_clear(struct lth_plan_pool *pool, struct lth_plan_list *list)
 {
-	list->filled = 0;
-	if (list->windows)
-		lth_plan_windows_clear(list->windows);
 	if (list->count == 0)
 		return;
 	struct lth_plan_chunk **spare = lth_arena_grow(pool->arena, pool->spare, &pool->spare_capacity,
@@ -37,7 +32,7 @@ static bool open_slot(struct lth_plan_pool *pool, struct lth_plan_list *list, ui
 	}
 	list->slots = slots;
 	memmove(&slots[at + 1], &slots[at], (list->count - at) * sizeof(*slots));
-	slots[at] = (struct lth_plan_slot){.chunk = chunk, .min_lower = INT32_MAX, .number = list->count};
+	slots[at] = (struct lth_plan_slot){.chunk = chunk, .first_offset = INT64_MAX, .min_lower = INT32_MAX};
 	list->count++;
 	return true;
 }
@@ -52,41 +47,27 @@ static void move_entries(struct lth_plan_chunk *to, uint32_t at, const struct lt
 	memmove(&to->item[at], &from->item[first], count * sizeof(to->item[0]));
 }
 
-/* Where a slot begins and reaches, and its gaps: from its entries and the slot before. */
-static void measure(struct lth_plan_list *list, uint32_t k)
-{
-	struct lth_plan_slot *slot = &list->slots[k];
-	const struct lth_plan_chunk *chunk = slot->chunk;
-	int64_t reach = k > 0 ? list->slots[k - 1].reach : 0, max_gap = 0;
-	for (uint32_t e = 0; e < slot->count; e++) {
-		int64_t gap = chunk->offset[e] - reach;
-		max_gap = gap > max_gap ? gap : max_gap;
-		reach = chunk->top[e] > reach ? chunk->top[e] : reach;
-	}
-	slot->first_offset = chunk->offset[0];
-	slot->max_gap = max_gap;
-	slot->reach = reach;
-}
-
 /* A slot's bounds hold one more entry. */
-static void widen(struct lth_plan_slot *slot, int64_t top, int32_t lower, int32_t upper)
+static void widen(struct lth_plan_slot *slot, int64_t offset, int64_t top, int32_t lower, int32_t upper)
 {
+	slot->first_offset = offset < slot->first_offset ? offset : slot->first_offset;
 	slot->max_top = top > slot->max_top ? top : slot->max_top;
 	slot->min_lower = lower < slot->min_lower ? lower : slot->min_lower;
 	slot->max_upper = upper > slot->max_upper ? upper : slot->max_upper;
 }
 
-/* Recomputes all of a slot's summary. */
 static void summarise(struct lth_plan_list *list, uint32_t k)
 {
 	struct lth_plan_slot *slot = &list->slots[k];
 	const struct lth_plan_chunk *chunk = slot->chunk;
+	slot->first_offset = INT64_MAX;
 	slot->max_top = 0;
 	slot->min_lower = INT32_MAX;
 	slot->max_upper = 0;
 	for (uint32_t e = 0; e < slot->count; e++)
-		widen(slot, chunk->top[e], chunk->lower[e], chunk->upper[e]);
-	measure(list, k);
+		widen(slot, chunk->offset[e], chunk->top[e], chunk->lower[e], chunk->upper[e]);
+	int64_t before = k > 0 ? list->slots[k - 1].reach : 0;
+	slot->reach = slot->max_top > before ? slot->max_top : before;
 }
 
 /* The last slot whose first offset is at most `offset`, or 0. */
@@ -118,9 +99,6 @@ static uint32_t make_room(struct lth_plan_pool *pool, struct lth_plan_list *list
 	high->count = LTH_PLAN_CHUNK_ENTRIES / 2;
 	low->count -= high->count;
 	move_entries(high->chunk, 0, low->chunk, low->count, high->count);
-	low->stamp++;
-	if (list->windows)
-		lth_plan_windows_split(list->windows, low->number, high->number);
 	summarise(list, at);
 	summarise(list, at + 1);
 	return offset >= high->first_offset ? at + 1 : at;
@@ -144,19 +122,9 @@ void lth_plan_list_insert(struct lth_plan_pool *pool, struct lth_plan_list *list
 	chunk->upper[entry] = item->upper;
 	chunk->item[entry] = index;
 	slot->count++;
-	slot->stamp++;
-	list->filled += item->size;
-	widen(slot, chunk->top[entry], item->lower, item->upper);
-	measure(list, at);
-	for (uint32_t k = at + 1; k < list->count; k++) {
-		int64_t reach = list->slots[k].reach;
-		if (k > at + 1 && reach >= offset + item->size)
-			break;
-		if (k == at + 1)
-			measure(list, k);
-		else
-			list->slots[k].reach = offset + item->size;
-	}
+	widen(slot, offset, chunk->top[entry], item->lower, item->upper);
+	for (uint32_t k = at; k < list->count && list->slots[k].reach < offset + item->size; k++)
+		list->slots[k].reach = offset + item->size;
 }
 
 /* The first slot that reaches above `floor`. */
@@ -173,46 +141,19 @@ static uint32_t first_above(const struct lth_plan_list *list, int64_t floor)
 	return low;
 }
 
-/* Has the slot no gap for the item in some window? */
-static bool is_solid(struct lth_plan_cursor *cursor, const struct lth_plan_slot *slot, int64_t size)
+/* Moves over slots that have nothing in the way. */
+static void pass_by(const struct lth_plan_list *list, struct lth_plan_list_cursor *cursor,
+		    const struct lth_plan_item *item, int64_t floor)
 {
-	return cursor->windows[0] && (cursor->windows[0]->gap[slot->number] < size ||
-				      cursor->windows[1]->gap[slot->number] < size);
-}
-
-/* The floor above all that lives with the item in the slots that were passed by. */
-static int64_t catch_up(struct lth_plan_cursor *cursor, const struct lth_plan_item *item, int64_t floor)
-{
-	const struct lth_plan_list *list = cursor->list;
-	for (uint32_t k = cursor->slot; k-- > cursor->known && list->slots[k].reach > floor;) {
-		const struct lth_plan_slot *slot = &list->slots[k];
-		int64_t reach = floor;
-		for (uint32_t e = 0; slot->max_top > floor && e < slot->count; e++) {
-			bool lives = (slot->chunk->lower[e] < item->upper) & (slot->chunk->upper[e] > item->lower);
-			int64_t top = lives ? slot->chunk->top[e] : 0;
-			reach = top > reach ? top : reach;
-		}
-		cursor->work += slot->max_top > floor ? slot->count : 1;
-		floor = reach > floor ? lth_plan_align(reach, item->alignment) : floor;
+	if (cursor->slot < list->count && list->slots[cursor->slot].reach <= floor) {
+		cursor->slot = first_above(list, floor);
+		cursor->entry = 0;
 	}
-	cursor->known = cursor->slot;
-	return floor;
-}
-
-/* Moves over slots that have neither a hole nor an entry in the way, and returns the floor that they leave. */
-static int64_t pass_by(struct lth_plan_cursor *cursor, const struct lth_plan_item *item, int64_t floor)
-{
-	const struct lth_plan_list *list = cursor->list;
 	for (; cursor->slot < list->count; cursor->slot++, cursor->entry = 0, cursor->work++) {
 		const struct lth_plan_slot *slot = &list->slots[cursor->slot];
-		if (slot->max_top <= floor || (cursor->entry == 0 && is_solid(cursor, slot, item->size)))
-			continue;
-		if (cursor->is_column && slot->max_gap < item->size)
-			floor = lth_plan_align(slot->max_top, item->alignment);
-		else if (cursor->is_column || (slot->max_upper > item->lower && slot->min_lower < item->upper))
+		if (slot->max_top > floor && slot->max_upper > item->lower && slot->min_lower < item->upper)
 			break;
 	}
-	return floor;
 }
 
 /* From entry `*entry` of a chunk on, to the first in front of which the item fits at or above the floor; to `count` if
@@ -237,36 +178,29 @@ static int64_t scan_chunk(const struct lth_plan_chunk *chunk, uint32_t count, co
 	return floor;
 }
 
-int64_t lth_plan_cursor_hole(struct lth_plan_cursor *cursor, const struct lth_plan_item *item, int64_t floor,
-			     bool exact, int64_t *ceiling)
+int64_t lth_plan_list_room(const struct lth_plan_list *list, struct lth_plan_list_cursor *cursor,
+			   const struct lth_plan_item *item, int64_t floor, bool exact, int64_t *out_ceiling)
 {
-	const struct lth_plan_list *list = cursor->list;
-	if (cursor->slot == 0 && cursor->entry == 0)
-		cursor->known = cursor->slot = first_above(list, floor);
 	for (;;) {
-		floor = pass_by(cursor, item, floor);
-		if (cursor->windows[0])
-			floor = catch_up(cursor, item, floor);
+		pass_by(list, cursor, item, floor);
 		if (cursor->slot >= list->count)
 			break;
 		const struct lth_plan_slot *slot = &list->slots[cursor->slot];
 		const struct lth_plan_chunk *chunk = slot->chunk;
 		if (!exact && cursor->entry == 0 && slot->first_offset - floor >= item->size) {
-			*ceiling = slot->first_offset;
+			*out_ceiling = slot->first_offset;
 			return floor;
 		}
 		cursor->work += slot->count - cursor->entry;
 		floor = scan_chunk(chunk, slot->count, item, floor, &cursor->entry);
 		if (cursor->entry < slot->count) {
-			*ceiling = chunk->offset[cursor->entry];
+			*out_ceiling = chunk->offset[cursor->entry];
 			return floor;
 		}
-		for (int side = 0; side < 2 && cursor->windows[0]; side++)
-			lth_plan_window_look(cursor->windows[side], list, cursor->slot);
-		cursor->known = ++cursor->slot;
+		cursor->slot++;
 		cursor->entry = 0;
 	}
-	*ceiling = INT64_MAX;
+	*out_ceiling = INT64_MAX;
 	return floor;
 }
 
