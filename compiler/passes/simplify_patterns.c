@@ -238,14 +238,14 @@ bool simplify_norm_bias(struct lth_rewrite *rewrite, lth_node_id id)
 
 /* ---- activations ---- */
 
-enum { MAX_FACTORS = 8 };
+enum { MAX_FACTORS = 8, MAX_PRODUCTS = 16 };
 
 /* A product as a list: constants multiplied together, and the other factors. Follows Mul and division by a number
- * through values that nobody else reads. */
+ * through values that nobody else reads: a few, since each node of a long chain is the root of a product. */
 struct product {
 	double number;
 	lth_value_id factors[MAX_FACTORS];
-	uint32_t count;
+	uint32_t count, num_products;
 };
 
 static bool add_factor(const struct lth_rewrite *rewrite, lth_value_id value, bool root, struct product *product)
@@ -259,6 +259,8 @@ static bool add_factor(const struct lth_rewrite *rewrite, lth_value_id value, bo
 		product->number *= number;
 		return true;
 	}
+	if ((mul || div) && product->num_products++ == MAX_PRODUCTS)
+		return false;
 	if (mul)
 		return add_factor(rewrite, mul->inputs[0], false, product) &&
 		       add_factor(rewrite, mul->inputs[1], false, product);
