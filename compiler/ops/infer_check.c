@@ -120,6 +120,10 @@ static enum lth_code check_input(struct lth_infer *infer, struct bindings *bindi
 		return LTH_OK;
 	const char *where = lth_infer_input_text(infer, input);
 	size_t set_size;
+	if (word_is(word, size, "list"))
+		return type->kind != LTH_TYPE_TENSOR
+			       ? LTH_OK
+			       : lth_infer_reject(infer, "a sequence, an optional or a map", "%s is a tensor", where);
 	const char *set = variable_set(rule, word, size, &set_size);
 	enum lth_type_kind kind = kind_of_word(word, size);
 	bool object = set && lth_dtype_in_set(LTH_DTYPE_OBJECT, set, set_size);

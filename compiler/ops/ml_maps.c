@@ -126,8 +126,11 @@ static enum lth_code expand_dict_vectorizer(struct lth_infer *infer)
 
 static enum lth_code infer_map_find(struct lth_infer *infer)
 {
-	const struct lth_type *keys = lth_infer_type(infer, 1);
-	return lth_infer_output(infer, 0, lth_infer_type(infer, 0)->element->dtype, keys->rank, keys->dims);
+	const struct lth_type *map = lth_infer_type(infer, 0), *keys = lth_infer_type(infer, 1);
+	enum lth_code code = need_scalars(infer, map);
+	if (!code && map->key != keys->dtype)
+		code = lth_infer_reject(infer, lth_dtype_text(map->key), "keys of type %s", lth_dtype_text(keys->dtype));
+	return code ? code : lth_infer_output(infer, 0, map->element->dtype, keys->rank, keys->dims);
 }
 
 const struct lth_op_impl lth_impl_dict_vectorizer = {.expand = expand_dict_vectorizer};

@@ -167,6 +167,8 @@ static enum lth_code infer_list_at(struct lth_infer *infer)
 			return code;
 	}
 	uint32_t rank = item.rank <= LTH_MAX_RANK ? item.rank : count;
+	if (rank > LTH_MAX_RANK)
+		return lth_infer_reject(infer, "at most 16 dims", "%u", rank);
 	for (uint32_t axis = 0; axis < rank; axis++) {
 		bool known = item.rank == rank && item.dims[axis] != LTH_DIM_NONE;
 		if (!known && axis >= count)

@@ -173,9 +173,13 @@ static enum lth_code infer_list_concat(struct lth_infer *infer)
 	bool fresh = lth_op_int(infer->node, "new_axis");
 	const lth_dim *found;
 	uint32_t rank;
+	if (element->kind != LTH_TYPE_TENSOR)
+		return lth_infer_reject(infer, "a sequence of tensors", "another");
 	enum lth_code code = lth_infer_need_ints(infer, 1, 0, &found, &rank);
 	if (code)
 		return code;
+	if (rank > LTH_MAX_RANK)
+		return lth_infer_reject(infer, "at most 16 dims", "%u", rank);
 	bool known = element->rank <= LTH_MAX_RANK;
 	if ((known && rank != element->rank + fresh) || axis < 0 || axis >= rank)
 		return lth_infer_reject(infer, "dims and an axis of the elements' rank", "rank %u, axis %lld", rank,

@@ -582,6 +582,16 @@ static const struct {
 	 LTH_INVALID_GRAPH, "input 3 'm' has rank 0"},
 	{"input %x : f32[3]\ninput %s : f32[]\ninput %z : u8[]\n%y = QuantizeLinear(%x, %s, %z) {output_dtype: 3} : u8[]\n"
 	 "output %y\n", LTH_INVALID_GRAPH, "output_dtype as the zero point's type"},
+	{"input %x : f32[2]\ninput %i : i64[]\n%y = lathe.ListAt(%x, %i) : f32[]\noutput %y\n", LTH_INVALID_GRAPH,
+	 "input 0 'x' is a tensor, expected a sequence, an optional or a map"},
+	{"input %l : seq(f32[*])\ninput %i : i64[]\ninput %d : i64[17]\n%y = lathe.ListAt(%l, %i, %d) : f32[]\noutput %y\n",
+	 LTH_INVALID_GRAPH, "found 17, expected at most 16 dims"},
+	{"input %l : seq(f32[*])\ninput %d : i64[17]\n%y = lathe.ListConcat(%l, %d) {axis: 0, new_axis: 0} : f32[]\n"
+	 "output %y\n", LTH_INVALID_GRAPH, "found 17, expected at most 16 dims"},
+	{"input %m : map(i64, f32[2])\ninput %k : i64[3]\n%y = lathe.MapFind(%m, %k) : f32[]\noutput %y\n",
+	 LTH_UNSUPPORTED, "a map whose values are no scalars"},
+	{"input %m : map(string, f32[])\ninput %k : i64[3]\n%y = lathe.MapFind(%m, %k) : f32[]\noutput %y\n",
+	 LTH_INVALID_GRAPH, "found keys of type i64, expected string"},
 };
 
 START_TEST(refusal)
