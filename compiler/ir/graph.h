@@ -172,6 +172,7 @@ struct lth_graph {
 	uint32_t cap_values, cap_nodes, cap_regions, cap_guards, cap_bindings, cap_usual;
 	uint32_t num_groups;
 	uint32_t open_regions; /* that inference is in */
+	uint64_t looks;        /* at regions: loops in loops are looked at again and again */
 	uint32_t tentative;    /* loops around whose shapes have not settled: sizes from data get no bound yet */
 	struct lth_graph_names *names; /* name tables of the building functions */
 };

@@ -458,11 +458,19 @@ static enum lth_code infer_nodes(struct lth_graph *graph, lth_region_id region, 
 	return LTH_OK;
 }
 
+/* Each loop looks at its body until the types of what it carries settle: in loops that nest deep, times without end. */
+static bool looks_too_often(struct lth_graph *graph)
+{
+	enum { LOOKS = 1 << 16, LOOKS_A_REGION = 16 };
+	return graph->looks++ > LOOKS + (uint64_t)LOOKS_A_REGION * graph->num_regions;
+}
+
 enum lth_code lth_infer_region(struct lth_graph *graph, lth_region_id region, struct lth_diag *diag)
 {
-	if (graph->open_regions > LTH_MAX_REGION_DEPTH)
-		return lth_diag_fail(diag, LTH_LIMIT_EXCEEDED, "graph", "regions at most 64 deep", NULL,
-				     "branches, loops and what is written out for operators nest deeper");
+	if (graph->open_regions > LTH_MAX_REGION_DEPTH || looks_too_often(graph))
+		return lth_diag_fail(diag, LTH_LIMIT_EXCEEDED, "graph",
+				     "regions at most 64 deep, and loops in loops that keep the shapes they carry", NULL,
+				     "regions whose inference does not come to an end");
 	graph->open_regions++;
 	enum lth_code code = infer_nodes(graph, region, diag);
 	graph->open_regions--;
@@ -498,6 +506,7 @@ static enum lth_code check_inputs(const struct lth_graph *graph, struct lth_diag
 
 enum lth_code lth_infer_graph(struct lth_graph *graph, struct lth_diag *diag)
 {
+	graph->looks = 0;
 	lth_infer_declared_ranks(graph);
 	enum lth_code code = lth_strings_to_tables(graph, diag);
 	if (!code)

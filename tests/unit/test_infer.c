@@ -612,6 +612,33 @@ START_TEST(refusal)
 }
 END_TEST
 
+/* Loops in loops whose carried value grows: each asks more than once for those inside, 2^24 times the innermost. */
+START_TEST(loops_without_end)
+{
+	enum { DEPTH = 24 };
+	char line[2048];
+	struct lth_diag diag = {0};
+	struct lth_arena *arena = lth_arena_create(64 << 20);
+	struct lth_graph *graph;
+	struct lth_buf text = {0};
+	lth_buf_printf(&text, "graph \"g\" opset 28\ninput %%v%d : f32[2]\nconst %%k : i64[] = 1\n", DEPTH);
+	for (int i = DEPTH; i-- > 0;)
+		lth_buf_printf(&text, "%%w%d = Loop(%%k, _, %%v%d) {body: region(%%i%d : i64[], %%c%d : bool[], %%v%d : ?[*]) {\n",
+			       i + 1, i + 1, i, i, i);
+	lth_buf_puts(&text, "%w0 = Concat(%v0, %v0) {axis: 0} : f32[*]\n");
+	for (int i = 0; i < DEPTH; i++)
+		lth_buf_printf(&text, "output %%c%d, %%w%d }} : f32[*]\n", i, i);
+	lth_buf_printf(&text, "output %%w%d\n", DEPTH);
+	enum lth_code code = lth_graph_parse(text.data, text.size, arena, &graph, &diag);
+	ck_assert_msg(code == LTH_OK, "%s", lth_diag_line(&diag, line, sizeof(line)));
+	code = lth_infer_graph(graph, &diag);
+	ck_assert_msg(code == LTH_LIMIT_EXCEEDED, "%s", lth_diag_line(&diag, line, sizeof(line)));
+	ck_assert_str_eq(diag.found, "regions whose inference does not come to an end");
+	lth_buf_free(&text);
+	lth_arena_destroy(&arena);
+}
+END_TEST
+
 /* ---- the table ---- */
 
 /* Every row is complete: its schema parses, and it has the functions that its kind needs. */
@@ -711,6 +738,7 @@ int main(void)
 	tcase_add_test(tests, symbols_agree_with_numbers);
 	tcase_add_test(tests, broken_rules);
 	tcase_add_test(tests, broken_rules_of_models);
+	tcase_add_test(tests, loops_without_end);
 	tcase_add_loop_test(tests, refusal, 0, sizeof(refusals) / sizeof(*refusals));
 	tcase_add_loop_test(tests, hint, 0, sizeof(hints) / sizeof(*hints));
 	tcase_add_test(tests, rows);
