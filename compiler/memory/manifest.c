@@ -294,15 +294,42 @@ static void build_outputs(struct lth_builder *builder)
 	}
 }
 
-/* Formulas have a largest size; a storage whose bytes need a larger one has none. */
+static bool tells_shape(const struct lth_tensor *tensor)
+{
+	bool told = tensor->offset != LTH_NONE;
+	for (uint32_t axis = 0; axis < tensor->rank; axis++)
+		told &= tensor->dims[axis] != LTH_NONE && tensor->strides[axis] != LTH_NONE;
+	return told;
+}
+
+static bool tells_numbers(const struct lth_instr *instr)
+{
+	if (instr->op == LTH_INSTR_LOOP || instr->op == LTH_INSTR_SWAP)
+		return true; /* may leave them out */
+	for (uint32_t i = 0; i < instr->num_ints; i++)
+		if (instr->ints[i] == LTH_NONE)
+			return false;
+	return instr->op != LTH_INSTR_CALL ||
+	       (instr->range != LTH_NONE && (instr->scratch == LTH_NONE || instr->scratch_bytes != LTH_NONE));
+}
+
+/* Formulas have a largest size and numbers of 64 bits: what needs more has none. */
 static enum lth_code check_sizes(const struct lth_program *program, struct lth_diag *diag)
 {
-	for (uint32_t s = 0; s < program->num_storages; s++)
+	const char *place = NULL;
+	for (uint32_t s = 0; s < program->num_storages && !place; s++)
 		if (program->storages[s].size == LTH_NONE)
-			return lth_diag_fail(diag, LTH_UNSUPPORTED, program->storages[s].name, "a size that a formula tells",
-					     "give the operands that decide the shape as constants",
-					     "a shape whose formula grows too large");
-	return LTH_OK;
+			place = program->storages[s].name;
+	for (uint32_t t = 0; t < program->num_tensors && !place; t++)
+		if (!tells_shape(&program->tensors[t]))
+			place = program->tensors[t].name;
+	for (uint32_t i = 0; i < program->num_instrs && !place; i++)
+		if (!tells_numbers(&program->instrs[i]))
+			place = program->instrs[i].node ? program->instrs[i].node : "";
+	if (!place)
+		return LTH_OK;
+	return lth_diag_fail(diag, LTH_UNSUPPORTED, place, "a size that a formula tells, within 64 bits",
+			     "give the operands that decide the shape as constants", "a shape whose formula grows too large");
 }
 
 /* Room for what the steps will need at the least, so that the program's arrays are not moved as they grow. Asks for the
