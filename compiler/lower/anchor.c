@@ -197,8 +197,11 @@ static void bind_operands(struct anchor *anchor, struct lth_problem *problem, co
 		bind_operand(anchor, &problem->gemm.a, values->x, NULL);
 		bind_operand(anchor, &problem->gemm.b, values->w, &plan->packs[0]);
 		bind_operand(anchor, &problem->zero_points.a, values->x_zero, NULL);
+		if (plan->packs[0].kind == LTH_PACK_NONE && !problem->blocks.bits)
+			bind_operand(anchor, &problem->zero_points.b_read, values->w_zeros, NULL);
 		bind_operand(anchor, &problem->blocks.scales, values->scales, NULL);
-		bind_operand(anchor, &problem->blocks.zeros, values->w_zeros, NULL);
+		if (problem->blocks.bits)
+			bind_operand(anchor, &problem->blocks.zeros, values->w_zeros, NULL);
 		break;
 	case LTH_PROBLEM_CONV:
 		bind_operand(anchor, &problem->conv.x, values->x, NULL);

@@ -38,16 +38,23 @@ bool lth_problem_bytes(struct lth_lower *lower, lth_value_id x_zero, lth_value_i
 {
 	struct lth_graph *graph = lth_lower_graph(lower);
 	const struct lth_value *zero = w_zero == LTH_NONE ? NULL : &graph->values[w_zero];
+	bool known = !zero || zero->def == LTH_DEF_CONSTANT;
+	int64_t count = 1;
 	lth_dim one = lth_dim_const(graph->dims, 1);
 	if ((x_zero != LTH_NONE && lth_type_elements(graph, &graph->values[x_zero].type) != one) ||
-	    (zero && (zero->def != LTH_DEF_CONSTANT || zero->type.rank > 1)))
+	    (zero && (zero->type.rank > 1 ||
+		      !lth_dim_is_const(graph->dims, lth_type_elements(graph, &zero->type), &count))))
 		return false;
 	out->compute = LTH_DTYPE_I32;
 	out->zero_points = (struct lth_zero_points){.a = {.pointer = LTH_LV_NONE},
-						    .b = zero ? zero->constant.data : NULL,
-						    .b_by_column = zero && zero->constant.bytes > 1,
-						    .wide = wide_zeros(zero, graph->values[w].type.dtype)};
+						    .b = zero && known ? zero->constant.data : NULL,
+						    .b_read = {.pointer = LTH_LV_NONE, .constant = true},
+						    .b_by_column = count > 1,
+						    .wide = !known || wide_zeros(zero, graph->values[w].type.dtype)};
+	if (zero)
+		out->zero_points.b_read = lth_operand_of(lower, w_zero);
 	out_values->x_zero = x_zero;
+	out_values->w_zeros = w_zero;
 	return true;
 }
 

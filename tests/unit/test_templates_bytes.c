@@ -62,16 +62,23 @@ static struct zeros random_zeros(enum lth_dtype a, enum lth_dtype b, int64_t col
 	return out;
 }
 
-static void set_zeros(struct rig *rig, const struct zeros *zeros, enum lth_dtype w, struct lth_problem *problem)
+/* Of B they may be `computed`: read by the kernel. */
+static void set_zeros(struct rig *rig, const struct zeros *zeros, enum lth_dtype w, bool computed,
+		      struct lth_problem *problem)
 {
 	struct lth_zero_points *out = &problem->zero_points;
 	uint8_t middle = w == LTH_DTYPE_U8 ? 128 : 0;
-	*out = (struct lth_zero_points){.a = {.pointer = LTH_LV_NONE}, .wide = !zeros->has_b && middle};
+	*out = (struct lth_zero_points){.a = {.pointer = LTH_LV_NONE},
+					.b_read = {.pointer = LTH_LV_NONE, .constant = true},
+					.wide = !zeros->has_b && middle};
 	if (zeros->has_a)
 		out->a = operand_of(rig, &zeros->a, false);
 	if (!zeros->has_b)
 		return;
-	out->b = zeros->b.data;
+	if (computed)
+		out->b_read = operand_of(rig, &zeros->b, false);
+	else
+		out->b = zeros->b.data;
 	out->b_by_column = zeros->by_column;
 	out->wide = zeros->by_column || *(const uint8_t *)zeros->b.data != middle;
 }
@@ -108,24 +115,24 @@ static void run_product(int64_t rows, int64_t k, int64_t n, bool extreme)
 	struct lth_problem problem = {.kind = LTH_PROBLEM_GEMM, .compute = LTH_DTYPE_I32};
 	struct lth_gemm *gemm = &problem.gemm;
 	struct lth_template_plan plan;
-	bool turned = rig_uniform(0, 1);
+	bool turned = rig_uniform(0, 1), computed = rig_uniform(0, 1);
 	struct bytes a = random_bytes(any_byte(), rows * k, extreme), b = random_bytes(any_byte(), k * n, extreme);
 	struct zeros zeros = random_zeros(a.dtype, b.dtype, n);
 	start(&rig);
-	printf("%s[%lld, %lld] x %s[%lld, %lld]\n", lth_dtype_text(a.dtype), (long long)rows, (long long)k,
-	       lth_dtype_text(b.dtype), (long long)k, (long long)n);
+	printf("%s[%lld, %lld] x %s%s[%lld, %lld]\n", lth_dtype_text(a.dtype), (long long)rows, (long long)k,
+	       computed ? "computed " : "", lth_dtype_text(b.dtype), (long long)k, (long long)n);
 	gemm->a = operand_of(&rig, &a, false);
-	gemm->b = operand_of(&rig, &b, true);
-	set_zeros(&rig, &zeros, b.dtype, &problem);
+	gemm->b = operand_of(&rig, &b, !computed);
+	set_zeros(&rig, &zeros, b.dtype, computed, &problem);
 	gemm->num_rows = 1;
 	gemm->rows[0] = (struct lth_gemm_axis){rig_dim(&rig, rows), lth_dim_const(rig.dims, k), LTH_DIM_NONE};
-	gemm->k = lth_dim_const(rig.dims, k);
-	gemm->n = lth_dim_const(rig.dims, n);
+	gemm->k = computed ? rig_dim(&rig, k) : lth_dim_const(rig.dims, k);
+	gemm->n = computed ? rig_dim(&rig, n) : lth_dim_const(rig.dims, n);
 	gemm->a_k_stride = lth_dim_const(rig.dims, 1);
 	gemm->b_k_stride = lth_dim_const(rig.dims, turned ? 1 : n);
 	gemm->b_n_stride = lth_dim_const(rig.dims, turned ? k : 1);
 	rig_output(&rig, 0, 2, (int64_t[]){rows, n}, (uint32_t[]){0, 1});
-	ck_assert(rig_run(&rig, &problem, (struct lth_operand *[]){&gemm->b, NULL}, &plan));
+	ck_assert(rig_run(&rig, &problem, (struct lth_operand *[]){computed ? NULL : &gemm->b, NULL}, &plan));
 	for (int64_t row = 0; row < rows; row++)
 		for (int64_t column = 0; column < n; column++) {
 			int64_t sum = 0;
@@ -146,7 +153,7 @@ static void run_product(int64_t rows, int64_t k, int64_t n, bool extreme)
 START_TEST(products)
 {
 	static const int64_t widths[] = {1, 7, 8, 15, 16, 17, 31, 33, 48, 63, 64, 65, 100, 130};
-	for (int i = 0; i < 40; i++)
+	for (int i = 0; i < 80; i++)
 		run_product(rig_uniform(1, 60), rig_uniform(1, 40), widths[rig_uniform(0, 13)], false);
 }
 END_TEST
@@ -222,7 +229,7 @@ static void run_window(const struct window *s, const char *wanted)
 	       (long long)s->stride, (long long)s->dilation, (long long)s->pad);
 	problem.conv.x = operand_of(&rig, &x, false);
 	problem.conv.w = operand_of(&rig, &w, true);
-	set_zeros(&rig, &zeros, w.dtype, &problem);
+	set_zeros(&rig, &zeros, w.dtype, false, &problem);
 	describe(&rig, s, &problem.conv);
 	rig_output(&rig, 0, 4, (int64_t[]){s->batch, s->out_channels, s->out[0], s->out[1]},
 		   (uint32_t[]){0, 2, 3, 1});

@@ -21,8 +21,13 @@ static bool is_byte(enum lth_dtype dtype)
 bool lth_bytes_plan(struct lth_dims *dims, const struct lth_problem *problem, const struct lth_operand *a,
 		    const struct lth_operand *b, lth_dim a_k_stride)
 {
-	return problem->compute == LTH_DTYPE_I32 && is_byte(a->memory) && is_byte(b->memory) && b->constant &&
+	return problem->compute == LTH_DTYPE_I32 && is_byte(a->memory) && is_byte(b->memory) &&
 	       lth_t_is(dims, a_k_stride, 1);
+}
+
+bool lth_bytes_known(const struct lth_problem *problem, const struct lth_operand *b)
+{
+	return b->constant && problem->zero_points.b_read.constant;
 }
 
 /* ---- packing ---- */
@@ -60,6 +65,12 @@ int64_t lth_bytes_pack_depth(const struct lth_pack *pack)
 	for (uint32_t i = 0; i < pack->num_k; i++)
 		depth *= i + 1 == pack->num_k ? (pack->k[i].extent + QUAD - 1) / QUAD : pack->k[i].extent;
 	return lth_bytes_header(pack->wide) + depth;
+}
+
+lth_dim lth_bytes_depth(struct lth_dims *dims, const struct lth_problem *problem, lth_dim k)
+{
+	lth_dim header = lth_dim_const(dims, lth_bytes_header(problem->zero_points.wide));
+	return lth_dim_add(dims, header, lth_dim_ceildiv(dims, k, lth_dim_const(dims, QUAD)));
 }
 
 static int32_t byte_at(const struct lth_pack *pack, const void *source, int64_t at)
@@ -223,12 +234,12 @@ static lth_lv repeat(struct lth_loop_fn *fn, lth_lv quad, unsigned lanes)
 	return lth_loop_shuffle(fn, quad, quad, order, QUAD * lanes);
 }
 
-/* The quad at `place` in every lane, as unsigned bytes; only the first `count` are read, the others are something. */
-static lth_lv load_quad(struct lth_tiles *tiles, lth_lv place, unsigned count, unsigned lanes)
+/* The quad at `place` in every lane, as unsigned bytes; only the first `left` are read, the others are something. */
+static lth_lv load_quad(struct lth_tiles *tiles, lth_lv place, lth_lv left, unsigned lanes)
 {
 	struct lth_loop_fn *fn = tiles->emit->fn;
 	enum lth_dtype memory = tiles->bytes->a_memory;
-	lth_lv mask = count == QUAD ? LTH_LV_NONE : lth_loop_mask(fn, lth_loop_i64(fn, count), QUAD);
+	lth_lv mask = left == LTH_LV_NONE ? LTH_LV_NONE : lth_loop_mask(fn, left, QUAD);
 	lth_lv quad = repeat(fn, lth_loop_load(fn, place, memory, QUAD, mask), lanes);
 	if (memory == LTH_DTYPE_U8)
 		return quad;
@@ -236,9 +247,9 @@ static lth_lv load_quad(struct lth_tiles *tiles, lth_lv place, unsigned count, u
 	return lth_loop_op2(fn, LTH_SCALAR_XOR, lth_loop_bitcast(fn, quad, LTH_DTYPE_U8), middle);
 }
 
-/* One quad of each row, of which `count` bytes exist, times the panel's. */
+/* One quad of each row times the panel's; `left` bytes of it exist, LTH_LV_NONE: all four. */
 static void multiply_quads(struct lth_tiles *tiles, const struct lth_tile *tile, unsigned rows, const lth_lv *a,
-			   lth_lv at, unsigned count, lth_lv panel, lth_lv *acc)
+			   lth_lv at, lth_lv left, lth_lv panel, lth_lv *acc)
 {
 	struct lth_loop_fn *fn = tiles->emit->fn;
 	bool wide = tiles->bytes->zero_points->wide;
@@ -247,13 +258,13 @@ static void multiply_quads(struct lth_tiles *tiles, const struct lth_tile *tile,
 		lth_lv place = lth_loop_offset(fn, panel, lth_loop_i64(fn, (int64_t)v * tile->lanes), LTH_DTYPE_I32);
 		b[v] = lth_loop_load(fn, place, LTH_DTYPE_I8, QUAD * tile->lanes, LTH_LV_NONE);
 	}
-	if (count < QUAD) {
-		lth_lv exists = lth_loop_mask(fn, lth_loop_i64(fn, count), QUAD);
+	if (left != LTH_LV_NONE) {
+		lth_lv exists = lth_loop_mask(fn, left, QUAD);
 		ones = repeat(fn, t_select(fn, exists, ones, lth_loop_const_i(fn, LTH_DTYPE_I8, 0)), tile->lanes);
 	}
 	for (unsigned r = 0; r < rows; r++) {
 		lth_lv place = lth_loop_offset(fn, a[r], at, tiles->bytes->a_memory);
-		lth_lv quad = load_quad(tiles, place, count, tile->lanes);
+		lth_lv quad = load_quad(tiles, place, left, tile->lanes);
 		for (unsigned v = 0; v < tile->vectors; v++)
 			acc[r * tile->vectors + v] = lth_loop_dot4(fn, acc[r * tile->vectors + v], quad, b[v]);
 		if (wide)
@@ -262,30 +273,44 @@ static void multiply_quads(struct lth_tiles *tiles, const struct lth_tile *tile,
 	}
 }
 
+/* The last quad, of which `left` bytes exist. */
+static void multiply_last(struct lth_tiles *tiles, const struct lth_tile *tile, unsigned rows, const lth_lv *a, lth_lv at,
+			  lth_lv left, lth_lv *state, unsigned count)
+{
+	struct lth_loop_fn *fn = tiles->emit->fn;
+	multiply_quads(tiles, tile, rows, a, at, left, state[count], state);
+	state[count] = lth_loop_offset(fn, state[count], tiles->panel_step, LTH_DTYPE_I32);
+}
+
 /* lth_tile_dot of bytes: `depth` of them, four a turn, then what is left. */
 lth_lv lth_bytes_dot(struct lth_tiles *tiles, const struct lth_tile *tile, unsigned rows, const struct lth_tile_rows *a,
 		     lth_lv panel, lth_lv depth, lth_lv *acc)
 {
 	struct lth_loop_fn *fn = tiles->emit->fn;
-	unsigned count = lth_tile_sums(tiles, tile, rows), left = (unsigned)(tiles->bytes->depth % QUAD);
+	unsigned count = lth_tile_sums(tiles, tile, rows);
+	int64_t known = tiles->bytes->depth;
 	lth_lv state[LTH_MAX_ACCUMULATORS + 1], phis[LTH_MAX_ACCUMULATORS + 1];
 	assert(count <= LTH_MAX_ACCUMULATORS && a->steps == LTH_STEP_ADJACENT);
 	memcpy(state, acc, count * sizeof(*acc));
 	state[count] = panel;
-	lth_lv whole = t_sub(fn, depth, lth_loop_i64(fn, left));
-	if (tiles->bytes->depth >= QUAD) {
+	lth_lv left = known >= 0 ? lth_loop_i64(fn, known % QUAD) : t_rem(fn, depth, lth_loop_i64(fn, QUAD));
+	lth_lv whole = t_sub(fn, depth, left);
+	if (known < 0 || known >= QUAD) {
 		lth_lv k = lth_loop_for(fn, lth_loop_i64(fn, 0), whole, QUAD, state, count + 1, phis);
 		if (a->ahead != LTH_LV_NONE) {
 			lth_lv place = lth_loop_offset(fn, a->ahead, t_mul_const(fn, k, rows), a->memory);
 			lth_loop_prefetch(fn, place, false);
 		}
-		multiply_quads(tiles, tile, rows, a->pointer, k, QUAD, phis[count], phis);
+		multiply_quads(tiles, tile, rows, a->pointer, k, LTH_LV_NONE, phis[count], phis);
 		phis[count] = lth_loop_offset(fn, phis[count], tiles->panel_step, LTH_DTYPE_I32);
 		lth_loop_end_for(fn, phis, count + 1, state);
 	}
-	if (left) {
-		multiply_quads(tiles, tile, rows, a->pointer, whole, left, state[count], state);
-		state[count] = lth_loop_offset(fn, state[count], tiles->panel_step, LTH_DTYPE_I32);
+	if (known < 0) { /* at most one turn */
+		lth_lv k = lth_loop_for(fn, whole, depth, QUAD, state, count + 1, phis);
+		multiply_last(tiles, tile, rows, a->pointer, k, left, phis, count);
+		lth_loop_end_for(fn, phis, count + 1, state);
+	} else if (known % QUAD) {
+		multiply_last(tiles, tile, rows, a->pointer, whole, left, state, count);
 	}
 	memcpy(acc, state, count * sizeof(*acc));
 	return state[count];

@@ -104,7 +104,8 @@ bool lth_conv_plan(struct lth_dims *dims, const struct lth_machine *machine, con
 		   struct lth_template_plan *out)
 {
 	const struct lth_conv *conv = &problem->conv;
-	bool bytes = lth_bytes_plan(dims, problem, &conv->x, &conv->w, conv->x_channel_stride) && !conv->transposed;
+	bool bytes = lth_bytes_plan(dims, problem, &conv->x, &conv->w, conv->x_channel_stride) &&
+		     lth_bytes_known(problem, &conv->w) && !conv->transposed;
 	if (!bytes &&
 	    (!lth_t_loads_as(conv->x.memory, problem->compute) || !lth_t_loads_as(conv->w.memory, problem->compute)))
 		return false;

@@ -54,7 +54,8 @@ bool lth_depthwise_plan(struct lth_dims *dims, const struct lth_machine *machine
 {
 	const struct lth_conv *conv = &problem->conv;
 	struct lth_windows windows;
-	bool bytes = lth_bytes_plan(dims, problem, &conv->x, &conv->w, conv->x_channel_stride);
+	bool bytes = lth_bytes_plan(dims, problem, &conv->x, &conv->w, conv->x_channel_stride) &&
+		     lth_bytes_known(problem, &conv->w);
 	if (!bytes &&
 	    (!lth_t_loads_as(conv->x.memory, problem->compute) || !lth_t_loads_as(conv->w.memory, problem->compute)))
 		return false;

@@ -18,7 +18,8 @@ static bool gemm_pack(struct lth_dims *dims, const struct lth_machine *machine, 
 	const struct lth_gemm *gemm = &problem->gemm;
 	struct lth_pack pack = {.kind = LTH_PACK_PANELS, .dtype = gemm->b.memory, .groups = 1, .gates = 1, .num_k = 1};
 	uint32_t own = 0;
-	if (!gemm->b.constant || !lth_dim_is_const(dims, gemm->k, &pack.k[0].extent) ||
+	if (!gemm->b.constant || (problem->compute == LTH_DTYPE_I32 && !lth_bytes_known(problem, &gemm->b)) ||
+	    !lth_dim_is_const(dims, gemm->k, &pack.k[0].extent) ||
 	    !lth_dim_is_const(dims, gemm->b_k_stride, &pack.k[0].stride) ||
 	    !lth_dim_is_const(dims, gemm->n, &pack.columns) ||
 	    !lth_dim_is_const(dims, gemm->b_n_stride, &pack.column_stride))
@@ -71,8 +72,10 @@ bool lth_gemm_plan(struct lth_dims *dims, const struct lth_machine *machine, con
 		out->variant = LTH_PANELS_GATHERED;
 	else if (gemm_pack(dims, machine, problem, &out->packs[0]))
 		out->variant = LTH_PANELS_PACKED;
-	else if (bytes)
+	else if (bytes && !lth_t_is(dims, gemm->b_n_stride, 1) && !lth_t_is(dims, gemm->b_k_stride, 1))
 		return false;
+	else if (bytes)
+		out->variant = LTH_PANELS_GATHERED;
 	else if (lth_t_is(dims, gemm->b_n_stride, 1) && !worth_packing(dims, gemm))
 		out->variant = LTH_PANELS_IN_PLACE;
 	else
@@ -173,10 +176,13 @@ void lth_gemm_emit(struct lth_emit *emit, const struct lth_problem *problem, con
 		.prefetch = emit->epilogue->prefetch ? gemm_prefetch : NULL,
 	};
 	if (problem->compute == LTH_DTYPE_I32) {
-		lth_bytes_begin(emit, problem, p->a.memory, plan->packs[0].k[0].extent, &bytes);
+		int64_t depth = -1;
+		(void)lth_dim_is_const(dims, p->k, &depth);
+		lth_bytes_begin(emit, problem, p->a.memory, depth, &bytes);
 		tiles.bytes = &bytes;
-		tiles.b_memory = plan->packs[0].dtype;
-		tiles.depth = lth_dim_const(dims, lth_bytes_pack_depth(&plan->packs[0]));
+		tiles.depth = lth_bytes_depth(dims, problem, p->k);
+		if (tiles.panels == LTH_PANELS_PACKED)
+			tiles.b_memory = plan->packs[0].dtype;
 		gemm.k = lth_t_param(emit, p->k);
 	}
 	if (problem->blocks.bits) {

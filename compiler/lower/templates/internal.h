@@ -197,18 +197,25 @@ lth_lv lth_tile_dot_unrolled(struct lth_tiles *tiles, const struct lth_tile *til
 struct lth_bytes {
 	const struct lth_zero_points *zero_points;
 	enum lth_dtype a_memory;
-	int64_t depth;      /* bytes of one inner loop */
+	int64_t depth;      /* bytes of one inner loop; -1: known at run time */
 	lth_lv a_zero;      /* i32: of A, as it is multiplied */
 	lth_lv padding;     /* A's zero point, as it lies in memory */
 };
 bool lth_bytes_plan(struct lth_dims *dims, const struct lth_problem *problem, const struct lth_operand *a,
 		    const struct lth_operand *b, lth_dim a_k_stride);
+/* Whether B's panels can be packed at compile time. */
+bool lth_bytes_known(const struct lth_problem *problem, const struct lth_operand *b);
+/* Gathers the panel at tiles->column, whose first byte is at `source`, into tiles->panel. bytes_fill.c */
+void lth_bytes_fill(struct lth_tiles *tiles, const struct lth_tile *tile, lth_lv source, lth_lv depth, lth_lv k_stride,
+		    lth_lv n_stride);
 /* Make QUADS or DIFFERENCES of a specification of panels whose source are bytes. */
 void lth_bytes_pack(const struct lth_problem *problem, int64_t zero_group_stride, struct lth_pack *pack);
 void lth_bytes_pack_differences(const struct lth_problem *problem, struct lth_pack *pack);
 /* Of a panel of QUADS: rows in front of the first quad, and in all. */
 int64_t lth_bytes_header(bool wide);
 int64_t lth_bytes_pack_depth(const struct lth_pack *pack);
+/* The latter where the sum is over one axis of `k` bytes. */
+lth_dim lth_bytes_depth(struct lth_dims *dims, const struct lth_problem *problem, lth_dim k);
 /* One panel of QUADS or DIFFERENCES: `width` columns of a group from `first` on. */
 void lth_bytes_pack_panel(const struct lth_pack *pack, const void *source, int64_t group, int64_t first, int64_t width,
 			  void *out);

@@ -2,7 +2,7 @@
 compiler_lower_liblower_a_SOURCES += \
 	%D%/blocks.c \
 	%D%/build.c \
-	%D%/bytes.c \
+	%D%/bytes.c %D%/bytes_fill.c \
 	%D%/cells.c %D%/cells.h \
 	%D%/conv.c \
 	%D%/depthwise.c \

@@ -52,6 +52,10 @@ static struct partition partition_columns(struct lth_tiles *tiles)
 	lth_dim left = lth_dim_mod(dims, tiles->columns, width_dim);
 	out.tail = lth_tile_tail(machine, tiles->compute, out.full.lanes);
 	out.has_full = out.has_tail = out.tail_ragged = true;
+	if (tiles->bytes) {
+		out.full.rows = lth_bytes_rows(machine, out.full.vectors, tiles->bytes->zero_points->wide);
+		out.tail.rows = lth_bytes_rows(machine, out.tail.vectors, tiles->bytes->zero_points->wide);
+	}
 	out.panels = lth_dim_add(dims, out.full_panels,
 				 lth_dim_ceildiv(dims, left, lth_dim_const(dims, out.full.lanes)));
 	return out;
@@ -256,7 +260,11 @@ static void enter_panel(struct lth_tiles *tiles, struct driver *driver, const st
 	tiles->panel = tiles->in_bits ? source : driver->gathered;
 	if (tiles->in_bits)
 		return;
-	if (tiles->blocks)
+	if (tiles->bytes) {
+		int64_t header = lth_bytes_header(tiles->bytes->zero_points->wide) * lth_tile_width(tile);
+		tiles->panel = lth_loop_offset(fn, tiles->panel, lth_loop_i64(fn, header), LTH_DTYPE_I32);
+		lth_bytes_fill(tiles, tile, source, driver->k_extent[0], driver->k_stride[0], driver->n_stride);
+	} else if (tiles->blocks)
 		lth_blocks_fill(tiles, tile, source);
 	else if (tiles->num_k == 1 && lth_t_is(tiles->emit->dims, tiles->b_k_stride[0], 1))
 		turn_panel(tiles, tile, source, driver->k_extent[0], driver->n_stride);

@@ -65,11 +65,13 @@ struct lth_operand {
 	bool constant; /* contents known now: may be packed */
 };
 
-/* Products of bytes (compute i32) are of elements less their operand's zero point, exact modulo 2^32. B (the weights)
- * is a constant; elements of A (x) are adjacent along the innermost axis of the sum. */
+/* Products of bytes (compute i32) are of elements less their operand's zero point, exact modulo 2^32. Elements of A (x)
+ * are adjacent along the innermost axis of the sum. B (the weights) and its zero points are constants; of matrix products
+ * they may be computed. */
 struct lth_zero_points {
 	struct lth_operand a; /* one number of A's type, read by the kernel; pointer NONE: 0 */
 	const void *b;        /* of B's type: NULL: 0, else one, or one a column */
+	struct lth_operand b_read; /* the same where they are read by the kernel; pointer NONE: 0 */
 	bool b_by_column;
 	bool wide; /* B less its zero point may not fit a signed byte */
 };
