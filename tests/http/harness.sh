@@ -5,12 +5,14 @@ here=$(cd "$(dirname "$0")" && pwd)
 build=$(pwd)
 work=$(mktemp -d "${TMPDIR:-/tmp}/lathe-http.XXXXXX") || exit 99
 daemon_pid=
+background= # processes that are to end with the test, whichever way it does
 export LATHED_CONFIG= # no settings of this machine
 status=
 
 finish() {
 	code=$?
 	trap - EXIT
+	[ -n "$background" ] && kill $background 2>/dev/null && wait $background 2>/dev/null
 	[ -n "$daemon_pid" ] && kill "$daemon_pid" 2>/dev/null && wait "$daemon_pid" 2>/dev/null
 	if [ $code -ne 0 ] && [ $code -ne 77 ]; then
 		echo "--- status $status, body:"; head -c 2000 "$work/body" 2>/dev/null | tr -cd '[:print:]\n'
