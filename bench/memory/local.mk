@@ -2,6 +2,6 @@
 # make bench/memory/memory-bench. passes.py compares the memory passes and ONNX Runtime.
 EXTRA_PROGRAMS += %D%/memory-bench
 %C%_memory_bench_SOURCES = %D%/memory_bench.c
-%C%_memory_bench_LDADD = -ldl
+%C%_memory_bench_LDADD = -ldl -lm
 CLEANFILES += %D%/memory-bench$(EXEEXT)
 EXTRA_DIST += %D%/passes.py

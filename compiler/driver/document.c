@@ -189,6 +189,16 @@ static json_t *unbounded_part(const struct lth_program *program)
 	return out;
 }
 
+/* The shape of the box that takes the most: its top, unless some sizes are largest elsewhere. */
+static bool has_top(const struct lth_program *program, int64_t *symbols)
+{
+	static const struct lth_memory_limits largest = {.total_bytes = INT64_MAX};
+	struct lth_diag ignored = {0};
+	int64_t bound;
+	return program->num_symbols && lth_symbols_at_top(program, symbols) &&
+	       lth_memory_worst(program, &largest, symbols, &bound, &ignored) == LTH_OK;
+}
+
 static json_t *memory_part(const struct lth_variant *variant)
 {
 	const struct lth_program *program = variant->program;
@@ -201,7 +211,7 @@ static json_t *memory_part(const struct lth_variant *variant)
 	json_t *expression = formula(program, symbols);
 	if (hint)
 		json_array_append(at, hint);
-	if (program->num_symbols && lth_symbols_at_top(program, symbols))
+	if (has_top(program, symbols))
 		json_array_append_new(at, memory_at(program, symbols));
 	free(symbols);
 	json_int_t live = json_integer_value(json_object_get(hint, "live_bound_bytes"));

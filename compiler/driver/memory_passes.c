@@ -71,7 +71,7 @@ static bool has_budget(const struct lth_variant *variant)
 /* Recomputes until the live bound is `sixteenths` of the budget below it. */
 static enum lth_code rematerialize(struct lth_variant *variant, int64_t sixteenths)
 {
-	int64_t allowed;
+	int64_t allowed, above;
 	uint32_t recomputed = 0;
 	if (!has_budget(variant) || !variant->passes.on[LTH_PASS_ID_ManifestLifetimes])
 		return LTH_OK;
@@ -79,7 +79,7 @@ static enum lth_code rematerialize(struct lth_variant *variant, int64_t sixteent
 	if (!symbols)
 		return LTH_OK; /* the caller finds the arena exhausted */
 	enum lth_code code = lth_memory_arena_budget(variant->program, &variant->memory_options,
-						     variant->constants.bytes, symbols, &allowed, variant->diag);
+						     variant->constants.bytes, symbols, &allowed, &above, variant->diag);
 	if (code == LTH_OK)
 		code = lth_rematerialize(variant->program, symbols, allowed - allowed / 16 * sixteenths, &recomputed,
 					 variant->diag);

@@ -11,25 +11,23 @@ enum { MAX_NAMED = 12 };
 
 enum lth_code lth_memory_arena_budget(const struct lth_program *program, const struct lth_memory_options *options,
 				      int64_t constants_bytes, int64_t *out_symbols, int64_t *out_bytes,
-				      struct lth_diag *diag)
+				      int64_t *out_above, struct lth_diag *diag)
 {
+	struct lth_memory_limits limits = {.arena_bytes = INT64_MAX, .total_bytes = INT64_MAX};
 	struct lth_memory_figures figures;
-	int64_t least = INT64_MAX;
-	if (!lth_symbols_at_top(program, out_symbols))
-		lth_symbols_at_hint(program, out_symbols);
 	if (options->budget_bytes)
-		least = options->budget_bytes;
-	if (options->budget_total_bytes) {
-		enum lth_code code = lth_memory_figures(program, out_symbols, &figures, diag);
-		if (code != LTH_OK)
-			return code;
-		int64_t rest;
-		if (!lth_sub_i64(options->budget_total_bytes, constants_bytes, &rest) ||
-		    !lth_sub_i64(rest, figures.io_bytes, &rest))
-			rest = -1;
-		least = rest < least ? rest : least;
-	}
-	*out_bytes = least;
+		limits.arena_bytes = options->budget_bytes;
+	if (options->budget_total_bytes)
+		limits.total_bytes = options->budget_total_bytes - constants_bytes; /* both are at least 0 */
+	enum lth_code code = lth_memory_worst(program, &limits, out_symbols, out_above, diag);
+	if (code == LTH_OK)
+		code = lth_memory_figures(program, out_symbols, &figures, diag);
+	if (code != LTH_OK)
+		return code;
+	int64_t rest = INT64_MAX;
+	if (options->budget_total_bytes && !lth_sub_i64(limits.total_bytes, figures.io_bytes, &rest))
+		rest = -1;
+	*out_bytes = rest < limits.arena_bytes ? rest : limits.arena_bytes;
 	return LTH_OK;
 }
 
@@ -79,6 +77,18 @@ static void describe_shape(const struct lth_program *program, const int64_t *sym
 		}
 }
 
+/* The shape found keeps to the budget, but not what is proved of the others, which are `above` it at most. */
+static enum lth_code refuse_unproved(const struct lth_memory_options *options, int64_t above, struct lth_diag *diag)
+{
+	char found[96] = "sizes without a bound";
+	if (above < INT64_MAX)
+		snprintf(found, sizeof(found), "shapes that may take up to %lld bytes more", (long long)above);
+	return lth_diag_fail(diag, LTH_BUDGET_UNREACHABLE,
+			     options->budget_bytes ? "memory.budget_bytes" : "memory.budget_total_bytes",
+			     "a budget that every shape of the box is proved to keep to",
+			     "raise the budget, or give dims with smaller ranges", "%s", found);
+}
+
 static enum lth_code refuse(const struct lth_program *program, const struct lth_memory_options *options,
 			    int64_t constants_bytes, const int64_t *symbols, int64_t allowed, struct lth_diag *diag)
 {
@@ -126,7 +136,7 @@ enum lth_code lth_memory_check_budget(const struct lth_program *program, const s
 				      int64_t constants_bytes, struct lth_diag *diag)
 {
 	struct lth_memory_figures figures;
-	int64_t allowed;
+	int64_t allowed, above;
 	if (!options->budget_bytes && !options->budget_total_bytes)
 		return LTH_OK;
 	if (program->num_orientations == 0)
@@ -135,11 +145,13 @@ enum lth_code lth_memory_check_budget(const struct lth_program *program, const s
 	int64_t *symbols = calloc(program->num_symbols + 1, sizeof(*symbols));
 	if (!symbols)
 		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "memory", NULL, NULL, "no memory");
-	enum lth_code code = lth_memory_arena_budget(program, options, constants_bytes, symbols, &allowed, diag);
+	enum lth_code code = lth_memory_arena_budget(program, options, constants_bytes, symbols, &allowed, &above, diag);
 	if (code == LTH_OK)
 		code = lth_memory_figures(program, symbols, &figures, diag);
 	if (code == LTH_OK && figures.arena_bytes > allowed)
 		code = refuse(program, options, constants_bytes, symbols, allowed, diag);
+	else if (code == LTH_OK && above > 0)
+		code = refuse_unproved(options, above, diag);
 	free(symbols);
 	return code;
 }

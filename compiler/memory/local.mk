@@ -15,9 +15,11 @@ noinst_LIBRARIES += %D%/libmemory.a
 	%D%/order_search.c %D%/order_search.h \
 	%D%/plan_box.c %D%/plan_box.h \
 	%D%/plan_program.c \
+	%D%/ranges.c \
 	%D%/remat.c \
 	%D%/reuse.c \
 	%D%/shapes.c \
 	%D%/spans.c %D%/spans.h \
-	%D%/swap.c
+	%D%/swap.c \
+	%D%/worst.c
 include compiler/memory/plan/local.mk

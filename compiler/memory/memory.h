@@ -123,21 +123,40 @@ struct lth_memory_report {
 LTH_MUST_CHECK enum lth_code lth_memory_plan(struct lth_program *program, const struct lth_memory_options *options,
 					     struct lth_memory_report *out, struct lth_diag *diag);
 
-/* Do the plan, and the whole with constants, inputs and outputs, keep to the budgets at the top of the box (at the hint
- * where it has none)? LTH_BUDGET_UNREACHABLE tells the least reached, the bound, and who is alive at the peak.
+/* Do the plan, and the whole with constants, inputs and outputs, keep to the budgets at every shape of the box (at the
+ * hint where it has no top)? LTH_BUDGET_UNREACHABLE tells the least reached, the bound, and who is alive at the peak.
  * budget.c */
 LTH_MUST_CHECK enum lth_code lth_memory_check_budget(const struct lth_program *program,
 						     const struct lth_memory_options *options, int64_t constants_bytes,
 						     struct lth_diag *diag);
-/* The arena that both budgets leave, INT64_MAX without one, and where: the symbols of that shape in `out_symbols`. A
- * negative one: the rest alone is more. */
+/* The arena that both budgets leave, INT64_MAX without one, at the shape that is furthest above them, whose symbols are
+ * `out_symbols`; `*out_above`: no shape is proved further above. A negative one: the rest alone is more. */
 LTH_MUST_CHECK enum lth_code lth_memory_arena_budget(const struct lth_program *program,
 						     const struct lth_memory_options *options, int64_t constants_bytes,
-						     int64_t *out_symbols, int64_t *out_bytes, struct lth_diag *diag);
+						     int64_t *out_symbols, int64_t *out_bytes, int64_t *out_above,
+						     struct lth_diag *diag);
 
 /* The arena as an expression in the symbols, or a note where that is too long; nothing without a plan. `symbols`: some
  * shape, of which programs of fixed sizes report the arena. formula.c */
 void lth_memory_formula(const struct lth_program *program, const int64_t *symbols, struct lth_buf *out);
+
+/* Bounds of all expressions where INPUT symbols are within [low, high], by symbol; reals as bits of a double. ranges.c */
+struct lth_range {
+	int64_t low, high;
+	bool known;
+};
+void lth_expr_ranges(const struct lth_program *program, const int64_t *low, const int64_t *high,
+		     struct lth_range *out_ranges);
+
+/* The shape of the box (the hint where it has no top) whose arena, or live bound without a plan, is furthest above
+ * `arena_bytes`, or with inputs and outputs above `total_bytes`: its symbols, and what no shape is further above than.
+ * With limits other than 0 and none, the first shape above them is taken. worst.c */
+struct lth_memory_limits {
+	int64_t arena_bytes; /* 0 asks for the largest arena; INT64_MAX: none */
+	int64_t total_bytes; /* INT64_MAX: none */
+};
+LTH_MUST_CHECK enum lth_code lth_memory_worst(const struct lth_program *program, const struct lth_memory_limits *limits,
+					      int64_t *out_symbols, int64_t *out_bound, struct lth_diag *diag);
 
 /* Symbol values, arrays of num_symbols. shapes.c
  * At the hints, and at the top of the box; false when a symbol is unbounded. */

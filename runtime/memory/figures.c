@@ -101,22 +101,20 @@ static bool sum_up(const struct lth_program *program, int64_t *sizes, struct lth
 	return true;
 }
 
-enum lth_code lth_memory_figures(const struct lth_program *program, const int64_t *symbols,
-				 struct lth_memory_figures *out, struct lth_diag *diag)
+enum lth_code lth_memory_figures_of_sizes(const struct lth_program *program, int64_t *sizes,
+					  struct lth_memory_figures *out, struct lth_diag *diag)
 {
 	struct lth_memory_figures figures = {.arena_bytes = -1};
 	enum lth_code code = LTH_OUT_OF_MEMORY;
-	int64_t *sizes = calloc(program->num_storages + 1, sizeof(*sizes));
 	int64_t *offsets = calloc(program->num_storages + 1, sizeof(*offsets));
 	int64_t *change = calloc(program->num_instrs + 2, sizeof(*change));
-	if (!sizes || !offsets || !change) {
+	if (!offsets || !change) {
 		lth_diag_fail(diag, code, "memory figures", NULL, NULL, "no memory");
 		goto done;
 	}
-	code = lth_storage_sizes(program, symbols, sizes, diag);
-	if (code == LTH_OK && !sum_up(program, sizes, &figures))
-		code = lth_diag_fail(diag, LTH_RUNTIME_ERROR, "arena", NULL, "use smaller dims",
-				     "sizes whose sum is no int64");
+	code = sum_up(program, sizes, &figures) ? LTH_OK
+						: lth_diag_fail(diag, LTH_RUNTIME_ERROR, "arena", NULL, "use smaller dims",
+								"sizes whose sum is no int64");
 	if (code != LTH_OK)
 		goto done;
 	live_bound(program, sizes, change, &figures);
@@ -127,9 +125,20 @@ enum lth_code lth_memory_figures(const struct lth_program *program, const int64_
 	}
 	*out = figures;
 done:
-	free(sizes);
 	free(offsets);
 	free(change);
+	return code;
+}
+
+enum lth_code lth_memory_figures(const struct lth_program *program, const int64_t *symbols,
+				 struct lth_memory_figures *out, struct lth_diag *diag)
+{
+	int64_t *sizes = calloc(program->num_storages + 1, sizeof(*sizes));
+	enum lth_code code = sizes ? lth_storage_sizes(program, symbols, sizes, diag)
+				   : lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "memory figures", NULL, NULL, "no memory");
+	if (code == LTH_OK)
+		code = lth_memory_figures_of_sizes(program, sizes, out, diag);
+	free(sizes);
 	return code;
 }
 

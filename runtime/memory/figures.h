@@ -14,6 +14,9 @@ struct lth_memory_figures {
 };
 LTH_MUST_CHECK enum lth_code lth_memory_figures(const struct lth_program *program, const int64_t *symbols,
 						struct lth_memory_figures *out, struct lth_diag *diag);
+/* The same for sizes of all storages, as lth_storage_sizes gives them; they become what storages take. */
+LTH_MUST_CHECK enum lth_code lth_memory_figures_of_sizes(const struct lth_program *program, int64_t *sizes,
+							 struct lth_memory_figures *out, struct lth_diag *diag);
 /* Has it a place in the arena? */
 bool lth_storage_planned(const struct lth_storage *storage);
 /* Bytes of each storage, as its expression says; -1 where only the run decides. */

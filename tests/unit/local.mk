@@ -77,6 +77,13 @@ check_PROGRAMS += %D%/test_memory
 	compiler/lower/liblower.a compiler/ops/libops.a compiler/ir/libir.a runtime/program/libprogram.a \
 	runtime/base/libsha256.a runtime/base/libbase.a $(CHECK_LIBS) $(CRYPTO_LIBS) -lm
 TESTS += %D%/test_memory
+check_PROGRAMS += %D%/test_worst
+%C%_test_worst_SOURCES = %D%/test_worst.c
+%C%_test_worst_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+%C%_test_worst_LDADD = compiler/memory/libmemory.a compiler/memory/plan/libplan.a compiler/ops/libops.a \
+	compiler/lower/liblower.a compiler/ops/libops.a compiler/ir/libir.a runtime/program/libprogram.a \
+	runtime/base/libsha256.a runtime/base/libbase.a $(CHECK_LIBS) $(CRYPTO_LIBS) -lm
+TESTS += %D%/test_worst
 check_PROGRAMS += %D%/test_control
 %C%_test_control_SOURCES = %D%/test_control.c
 %C%_test_control_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(JANSSON_CFLAGS)
