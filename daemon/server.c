@@ -190,6 +190,9 @@ static void shut(struct lth_server *server)
 	uv_close((uv_handle_t *)&server->sweep_timer, NULL);
 	uv_close((uv_handle_t *)&server->watchdog_timer, NULL);
 	uv_walk(server->loop, close_handle, NULL);
+	signal(SIGTERM, SIG_IGN); /* it is about to end well: no further one may kill it */
+	signal(SIGINT, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
 	lth_pool_close(server->pool, on_pool_closed);
 }
 
