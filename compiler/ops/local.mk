@@ -50,6 +50,8 @@ noinst_LIBRARIES += %D%/libops.a
 	%D%/microsoft_blocks.c %D%/microsoft_cache.c \
 	%D%/microsoft_decoder.c \
 	%D%/microsoft_forms.c \
+	%D%/microsoft_fused.c \
+	%D%/microsoft_sequence.c \
 	%D%/microsoft_text.c \
 	%D%/crop_and_resize.c \
 	%D%/normalization.c \

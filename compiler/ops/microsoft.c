@@ -208,22 +208,33 @@ lth_value_id lth_ms_activated(struct lth_infer *infer, lth_value_id x, const dou
 	return lth_build(infer, lth_op_id(op), &x, 1, attrs, count);
 }
 
+/* Of the activation that the attributes name, in the order alpha, beta: one by one, or a list. */
+static uint32_t activation_parameters(const struct lth_node *node, double *out)
+{
+	static const char *const names[] = {"activation_alpha", "activation_beta"};
+	const struct lth_attr *list = lth_node_attr(node, "activation_params");
+	uint32_t count = 0;
+	while (count < 2 && (list ? count < list->count : lth_node_attr(node, names[count]) != NULL)) {
+		out[count] = list ? list->floats[count] : lth_node_float(node, names[count], 0);
+		count++;
+	}
+	return count;
+}
+
 static enum lth_code expand_fused(struct lth_infer *infer)
 {
-	bool gemm = lth_op_id(infer->node->op) == LTH_OP_ID_ms_FusedGemm;
+	enum lth_op_id id = lth_op_id(infer->node->op);
+	bool gemm = id == LTH_OP_ID_ms_FusedGemm, last = id == LTH_OP_ID_ms_NhwcConv || id == LTH_OP_ID_ms_NhwcFusedConv;
 	enum lth_op_id op = gemm ? LTH_OP_ID_Gemm : LTH_OP_ID_Conv;
 	lth_value_id in[3] = {lth_in(infer, 0), lth_in(infer, 1), lth_in(infer, 2)}, sum = lth_in(infer, 3);
-	double params[2] = {0, 0};
-	uint32_t num_params = 0, count;
-	const struct lth_attr *list = gemm ? NULL : lth_node_attr(infer->node, "activation_params");
-	if (gemm && lth_node_attr(infer->node, "activation_alpha"))
-		params[num_params++] = lth_op_float(infer->node, "activation_alpha");
-	if (gemm && num_params && lth_node_attr(infer->node, "activation_beta"))
-		params[num_params++] = lth_op_float(infer->node, "activation_beta");
-	for (uint32_t i = 0; list && i < list->count && i < 2; i++)
-		params[num_params++] = list->floats[i];
+	double params[2];
+	uint32_t num_params = activation_parameters(infer->node, params), count;
+	if (last)
+		in[0] = lth_ms_move_channels(infer, in[0], true);
 	const struct lth_attr *attrs = lth_ms_attrs_for(infer, op, &count);
 	lth_value_id y = lth_build(infer, op, in, 3, attrs, count);
+	if (last)
+		y = lth_ms_move_channels(infer, y, false);
 	if (sum != LTH_NONE)
 		y = lth_build2(infer, LTH_OP_ID_Add, y, sum);
 	lth_build_output(infer, 0, lth_ms_activated(infer, y, params, num_params));
@@ -262,12 +273,14 @@ static enum lth_code expand_fused_matmul(struct lth_infer *infer)
 	enum lth_dtype dtype = lth_infer_type(infer, 0)->dtype;
 	const struct lth_node *node = infer->node;
 	bool trans_a = lth_op_int(node, "transA"), trans_b = lth_op_int(node, "transB");
-	bool batch_a = lth_op_int(node, "transBatchA"), batch_b = lth_op_int(node, "transBatchB");
+	bool batch_a = lth_node_int(node, "transBatchA", 0), batch_b = lth_node_int(node, "transBatchB", 0);
 	lth_value_id a = factor(infer, 0, trans_a, batch_a), b = factor(infer, 1, trans_b, batch_b);
 	lth_value_id y = lth_build2(infer, LTH_OP_ID_MatMul, a, b);
 	if (alpha != 1)
 		y = lth_build2(infer, LTH_OP_ID_Mul, y, lth_build_scalar(infer, dtype, alpha));
-	lth_build_output(infer, 0, y);
+	double params[2];
+	uint32_t num_params = activation_parameters(infer->node, params);
+	lth_build_output(infer, 0, lth_ms_activated(infer, y, params, num_params));
 	return LTH_OK;
 }
 

@@ -76,8 +76,6 @@ static enum lth_code expand_rotary(struct lth_infer *infer)
 		code = lth_infer_need_rank(infer, i, 2, 2);
 	if (!code)
 		code = lth_infer_need_rank(infer, POSITIONS, 0, 2);
-	if (!code && lth_op_int(infer->node, "is_packed_batching"))
-		code = lth_infer_unsupported(infer, NULL, "attribute is_packed_batching");
 	if (!code && lth_op_float(infer->node, "scale") != 1)
 		code = lth_infer_unsupported(infer, NULL, "attribute scale of another value than 1");
 	if (code)

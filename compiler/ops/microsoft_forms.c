@@ -68,6 +68,14 @@ static enum lth_code expand_gather_nd(struct lth_infer *infer)
 
 const struct lth_op_impl lth_impl_ms_gather_nd = {.expand = expand_gather_nd};
 
+static enum lth_code expand_embedding(struct lth_infer *infer)
+{
+	lth_build_output(infer, 0, lth_build_gather(infer, lth_in(infer, 0), lth_in(infer, 1), 0));
+	return LTH_OK;
+}
+
+const struct lth_op_impl lth_impl_ms_embedding = {.expand = expand_embedding};
+
 /* Bounds may be [1]; the step is 1 when it is absent. */
 static enum lth_code expand_range(struct lth_infer *infer)
 {
