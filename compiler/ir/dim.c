@@ -150,10 +150,12 @@ static void describe_sum(struct lth_dims *dims, const struct lth_dim_sum *sum, s
 {
 	for (uint32_t i = 0; i < sum->count; i++) {
 		const struct lth_dim_product *product = &dims->products[sum->terms[i].product];
+		node->length = lth_dim_longer(node->length, 1);
 		for (uint32_t k = 0; k < product->count; k++) {
 			const struct lth_dim_atom *atom = &dims->atoms[product->atoms[k]];
 			node->from_data |= atom->from_data;
 			node->depth = atom->depth > node->depth ? atom->depth : node->depth;
+			node->length = lth_dim_longer(node->length, atom->length);
 		}
 	}
 	lth_dim_sum_bounds(dims, sum, &node->min, &node->max);
@@ -177,6 +179,8 @@ lth_dim lth_dim_from_sum(struct lth_dims *dims, const struct lth_dim_sum *sum)
 	}
 	struct lth_dim_node node = {.count = sum->count};
 	describe_sum(dims, sum, &node);
+	if (node.length > LTH_DIM_MAX_LENGTH)
+		return lth_dim_overflow(dims);
 	struct lth_dim_node *nodes =
 		lth_arena_grow(dims->arena, dims->nodes, &dims->cap_nodes, dims->num_nodes + 1, sizeof(*nodes));
 	node.terms = nodes ? lth_arena_memdup(dims->arena, sum->terms, sum->count * sizeof(*sum->terms)) : NULL;
@@ -198,7 +202,7 @@ static uint32_t intern_atom(struct lth_dims *dims, struct lth_dim_atom atom)
 			return id;
 	}
 	lth_dim_atom_bounds(dims, &atom);
-	if (atom.depth > LTH_DIM_MAX_DEPTH)
+	if (atom.depth > LTH_DIM_MAX_DEPTH || atom.length > LTH_DIM_MAX_LENGTH)
 		return LTH_NONE;
 	struct lth_dim_atom *atoms =
 		lth_arena_grow(dims->arena, dims->atoms, &dims->cap_atoms, dims->num_atoms + 1, sizeof(*atoms));

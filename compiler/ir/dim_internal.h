@@ -8,15 +8,15 @@
  * A symbol with multiple m is the atom t times m, so that what follows from the multiple falls out of plain polynomial
  * arithmetic; text and programs show the symbol again. Ceiling division is floor division in normal form.
  *
- * The work that hostile models can cause is bounded: terms a sum, factors a product, nesting. Beyond the bound an
- * operation fails as on overflow. */
+ * The work that hostile models can cause is bounded: terms a sum, factors a product, nesting, and the length written
+ * out, since expressions share what they are made of. Beyond the bound an operation fails as on overflow. */
 #ifndef LTH_IR_DIM_INTERNAL_H
 #define LTH_IR_DIM_INTERNAL_H
 
 #include "compiler/ir/dim.h"
 #include "runtime/base/id_table.h"
 
-enum { LTH_DIM_MAX_TERMS = 128, LTH_DIM_MAX_FACTORS = 24, LTH_DIM_MAX_DEPTH = 100 };
+enum { LTH_DIM_MAX_TERMS = 128, LTH_DIM_MAX_FACTORS = 24, LTH_DIM_MAX_DEPTH = 100, LTH_DIM_MAX_LENGTH = 1 << 14 };
 
 struct lth_dim_term {
 	int64_t weight; /* never 0 in an interned sum */
@@ -32,7 +32,7 @@ struct lth_dim_atom {
 	enum lth_expr_op op; /* SYMBOL, FLOORDIV, MOD, MIN, MAX, OPAQUE or TOINT */
 	uint32_t a, b;       /* SYMBOL: number; TOINT: a real; else dimensions; of OPAQUE, b is 0 */
 	int64_t min, max;
-	uint32_t depth;
+	uint32_t depth, length; /* length: terms and atoms when written out, at most one more than allowed */
 	bool from_data;
 	lth_dim upper;      /* of lth_dim_upper_bound, */
 	uint32_t upper_age; /* valid while it is the context's */
@@ -42,7 +42,7 @@ struct lth_dim_node {
 	const struct lth_dim_term *terms;
 	uint32_t count;
 	int64_t min, max;
-	uint32_t depth;
+	uint32_t depth, length;
 	bool from_data;
 };
 
@@ -51,7 +51,7 @@ struct lth_real_node {
 	uint32_t a, b; /* reals; TOREAL: a is a dimension */
 	double value;  /* RCONST */
 	double min, max;
-	uint32_t depth;
+	uint32_t depth, length;
 	bool from_data;
 };
 
@@ -70,6 +70,12 @@ struct lth_dim_proof {
 	int8_t plus;
 	bool holds;
 };
+
+static inline uint32_t lth_dim_longer(uint32_t length, uint32_t more)
+{
+	uint32_t sum = length + more;
+	return sum > LTH_DIM_MAX_LENGTH ? LTH_DIM_MAX_LENGTH + 1 : sum;
+}
 
 struct lth_dims {
 	struct lth_arena *arena;

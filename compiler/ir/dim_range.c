@@ -165,12 +165,14 @@ static void real_bounds(const struct lth_dims *dims, struct lth_dim_atom *atom)
 	atom->min = real->min > -limit ? (int64_t)real->min : INT64_MIN;
 	atom->max = real->max < limit ? (int64_t)real->max : INT64_MAX;
 	atom->depth = real->depth + 1;
+	atom->length = lth_dim_longer(real->length, 1);
 	atom->from_data = real->from_data;
 }
 
-/* Fills range, depth and from_data. */
+/* Fills range, depth, length and from_data. */
 void lth_dim_atom_bounds(const struct lth_dims *dims, struct lth_dim_atom *atom)
 {
+	atom->length = 1;
 	if (atom->op == LTH_EXPR_SYMBOL || atom->op == LTH_EXPR_TOINT) {
 		(atom->op == LTH_EXPR_SYMBOL ? symbol_bounds : real_bounds)(dims, atom);
 		return;
@@ -178,6 +180,7 @@ void lth_dim_atom_bounds(const struct lth_dims *dims, struct lth_dim_atom *atom)
 	const struct lth_dim_node *a = &dims->nodes[atom->a], *b = &dims->nodes[atom->b];
 	struct interval range = {INT64_MIN, INT64_MAX};
 	atom->depth = 1 + (a->depth > b->depth ? a->depth : b->depth);
+	atom->length = lth_dim_longer(lth_dim_longer(a->length, b->length), 1);
 	atom->from_data = a->from_data || b->from_data;
 	if (atom->op == LTH_EXPR_FLOORDIV) {
 		range = divide((struct interval){a->min, a->max}, b->min, b->max);

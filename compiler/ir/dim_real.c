@@ -12,7 +12,7 @@ static const double exact_f64 = 9007199254740992.0, exact_f32 = 16777216.0;
 
 static lth_real intern(struct lth_dims *dims, struct lth_real_node real)
 {
-	if (real.depth > LTH_DIM_MAX_DEPTH)
+	if (real.depth > LTH_DIM_MAX_DEPTH || real.length > LTH_DIM_MAX_LENGTH)
 		return lth_dim_overflow(dims);
 	uint64_t bits;
 	memcpy(&bits, &real.value, sizeof(bits));
@@ -55,6 +55,7 @@ lth_real lth_real_from_dim(struct lth_dims *dims, lth_dim a)
 						   .min = node->min == INT64_MIN ? -HUGE_VAL : (double)node->min,
 						   .max = node->max == INT64_MAX ? HUGE_VAL : (double)node->max,
 						   .depth = node->depth + 1,
+						   .length = lth_dim_longer(node->length, 1),
 						   .from_data = node->from_data});
 }
 
@@ -91,6 +92,7 @@ static void apply_bounds(const struct lth_dims *dims, struct lth_real_node *real
 {
 	const struct lth_real_node *a = &dims->reals[real->a], *b = real->b == LTH_NONE ? a : &dims->reals[real->b];
 	real->depth = 1 + (a->depth > b->depth ? a->depth : b->depth);
+	real->length = lth_dim_longer(lth_dim_longer(a->length, real->b == LTH_NONE ? 0 : b->length), 1);
 	real->from_data = a->from_data || b->from_data;
 	double ends[4] = {-HUGE_VAL, HUGE_VAL, -HUGE_VAL, HUGE_VAL};
 	switch (real->op) {

@@ -157,6 +157,11 @@ START_TEST(overflow_is_sticky_and_bounded)
 		deep = lth_dim_mod(dims, lth_dim_mul(dims, deep, lth_dim_add(dims, k, deep)),
 				   lth_dim_const(dims, 1000 + i));
 	ck_assert_uint_eq(deep, LTH_DIM_NONE);
+	lth_dim lengthy = k; /* 2^60 terms when written out */
+	for (int i = 0; i < 60; i++)
+		lengthy = lth_dim_min(dims, lth_dim_sub(dims, lth_dim_mul(dims, lengthy, lth_dim_const(dims, 3)), lth_dim_const(dims, 7)),
+				      lth_dim_add(dims, lth_dim_add(dims, lengthy, lengthy), lth_dim_const(dims, 5)));
+	ck_assert_uint_eq(lengthy, LTH_DIM_NONE);
 }
 END_TEST
 
