@@ -30,12 +30,16 @@ static bool memo_reserve(struct lth_emitter *emitter, lth_sx x)
 		size *= 2;
 	for (int mode = 0; mode < 2; mode++) {
 		lth_lv *memo = lth_arena_array(emitter->lower->arena, size, sizeof(*memo));
-		if (!memo)
+		uint32_t *walked = lth_arena_array(emitter->lower->arena, size, sizeof(*walked));
+		if (!memo || !walked)
 			return false;
 		memset(memo, 0xff, size * sizeof(*memo));
-		if (emitter->memo_size)
+		if (emitter->memo_size) {
 			memcpy(memo, emitter->memo[mode], emitter->memo_size * sizeof(*memo));
+			memcpy(walked, emitter->walked[mode], emitter->memo_size * sizeof(*walked));
+		}
 		emitter->memo[mode] = memo;
+		emitter->walked[mode] = walked;
 	}
 	emitter->memo_size = size;
 	return true;
@@ -387,8 +391,9 @@ static void hoist(struct lth_emitter *emitter, lth_sx x, int mode)
 		return;
 	if (!(node.axes & vector_bit(emitter)) && !node.has_stage)
 		mode = 0;
-	if (emitter->memo[mode][x] != LTH_LV_NONE)
+	if (emitter->memo[mode][x] != LTH_LV_NONE || emitter->walked[mode][x] == emitter->num_walks)
 		return;
+	emitter->walked[mode][x] = emitter->num_walks;
 	if (!(node.axes & ~emitter->bound) && (!node.has_stage || emitter->num_stages > 0)) {
 		emit(emitter, x, mode);
 		return;
@@ -406,6 +411,7 @@ static void hoist(struct lth_emitter *emitter, lth_sx x, int mode)
 
 void lth_emit_hoist(struct lth_emitter *emitter, lth_sx x)
 {
+	emitter->num_walks++;
 	hoist(emitter, x, 1);
 }
 

@@ -4,6 +4,15 @@
 
 #include "compiler/lower/kernel.h"
 #include "compiler/lower/lower.h"
+#include "runtime/base/id_table.h"
+
+/* What a value of the group is at some indices, as the read at hand has found. */
+struct lth_group_read {
+	lth_value_id value;
+	uint32_t round;
+	const lth_sx *index;
+	lth_sx x;
+};
 
 struct lth_lower {
 	struct lth_graph *graph;
@@ -24,6 +33,9 @@ struct lth_lower {
 	lth_dim *ints;
 	uint32_t num_ints, cap_ints;
 	uint32_t read_depth;
+	struct lth_group_read *reads; /* since the outermost one began: what is used twice is read once */
+	uint32_t num_reads, cap_reads, read_round;
+	struct lth_id_table read_table;
 	lth_sx word; /* which word of an element of two is in hand (map.c); NONE where these cannot be read */
 };
 
@@ -61,7 +73,8 @@ struct lth_emitter {
 	uint32_t num_stages;       /* stages that have a value */
 	lth_lv anchor;
 	lth_lv *memo[2];           /* [0] with the vector axis at its first lane, [1] as vectors */
-	uint32_t memo_size;
+	uint32_t *walked[2];       /* likewise: the last walk of lth_emit_hoist that came by */
+	uint32_t memo_size, num_walks;
 	uint32_t *trail; /* memo entries in order of making, to undo at the end of a scope */
 	uint32_t num_trail, cap_trail;
 };

@@ -3,6 +3,7 @@
 #include "compiler/lower/lower_group.h"
 
 #include "compiler/ops/op.h"
+#include "runtime/base/hash.h"
 
 #include <assert.h>
 #include <string.h>
@@ -236,6 +237,67 @@ static lth_sx contents_element(struct lth_lower *lower, lth_value_id id, lth_sx 
 	return lth_sx_cast(pool, x, lth_compute_dtype(value->type.dtype));
 }
 
+static uint64_t hash_read(const struct lth_lower *lower, lth_value_id value, const lth_sx *index)
+{
+	size_t size = lower->graph->values[value].type.rank * sizeof(*index);
+	return lth_hash_bytes(index, size, lth_hash_u64(value, lower->read_round));
+}
+
+static lth_sx known_read(const struct lth_lower *lower, lth_value_id value, const lth_sx *index)
+{
+	size_t size = lower->graph->values[value].type.rank * sizeof(*index);
+	uint64_t hash = hash_read(lower, value, index);
+	for (uint32_t at = 0, id; (id = lth_id_table_next(&lower->read_table, hash, &at)) != LTH_ID_NONE;) {
+		const struct lth_group_read *read = &lower->reads[id];
+		if (read->value == value && read->round == lower->read_round && memcmp(read->index, index, size) == 0)
+			return read->x;
+	}
+	return LTH_SX_NONE;
+}
+
+static void remember_read(struct lth_lower *lower, lth_value_id value, const lth_sx *index, lth_sx x)
+{
+	size_t size = lower->graph->values[value].type.rank * sizeof(*index);
+	struct lth_group_read *reads =
+		lth_arena_grow(lower->arena, lower->reads, &lower->cap_reads, lower->num_reads + 1, sizeof(*reads));
+	const lth_sx *copy = lth_arena_memdup(lower->arena, index, size);
+	if (!reads || !copy)
+		return;
+	lower->reads = reads;
+	reads[lower->num_reads] =
+		(struct lth_group_read){.value = value, .round = lower->read_round, .index = copy, .x = x};
+	if (lth_id_table_put(&lower->read_table, lower->arena, hash_read(lower, value, index), lower->num_reads))
+		lower->num_reads++;
+}
+
+/* A value of the group: its operator says what it is. Values that are used twice would be followed twice, and what they
+ * read four times: within one read, each is found once. Later ones may know more of the axes. */
+static lth_sx read_inside(struct lth_lower *lower, lth_value_id value, const lth_sx *index)
+{
+	const struct lth_value *v = &lower->graph->values[value];
+	const struct lth_node *node = &lower->graph->nodes[v->def_id];
+	if (!node->op->impl || !node->op->impl->element) {
+		lth_lower_fail(lower, LTH_UNSUPPORTED, node, "an operator without a lowering");
+		return LTH_SX_NONE;
+	}
+	if (lower->read_depth == 0)
+		lower->read_round++;
+	lth_sx x = lower->read_depth ? known_read(lower, value, index) : LTH_SX_NONE;
+	if (x != LTH_SX_NONE)
+		return x;
+	if (++lower->read_depth > MAX_READ_DEPTH) {
+		lth_lower_fail(lower, LTH_LIMIT_EXCEEDED, node, "a fused chain that is too long");
+		return LTH_SX_NONE;
+	}
+	x = node->op->impl->element(lower, node, v->def_index, index);
+	lower->read_depth--;
+	if (x == LTH_SX_NONE && lower->code == LTH_OK && lth_arena_ok(lower->arena))
+		lth_lower_fail(lower, LTH_UNSUPPORTED, node, "this form of the operator");
+	if (x != LTH_SX_NONE && lower->read_depth)
+		remember_read(lower, value, index, x);
+	return x;
+}
+
 lth_sx lth_read(struct lth_lower *lower, lth_value_id value, const lth_sx *index)
 {
 	if (value == LTH_NONE || lower->code != LTH_OK)
@@ -253,22 +315,8 @@ lth_sx lth_read(struct lth_lower *lower, lth_value_id value, const lth_sx *index
 		return contents_element(lower, value, lth_flatten_index(lower, value, index));
 	if (v->def == LTH_DEF_NODE && v->def_id == lower->anchor && !lower->graph->nodes[v->def_id].op->impl->element)
 		return lth_sx_anchor(lower->pool, v->def_index, lth_compute_dtype(v->type.dtype));
-	if (lth_lower_in_group(lower, value)) {
-		const struct lth_node *node = &lower->graph->nodes[v->def_id];
-		if (!node->op->impl || !node->op->impl->element) {
-			lth_lower_fail(lower, LTH_UNSUPPORTED, node, "an operator without a lowering");
-			return LTH_SX_NONE;
-		}
-		if (++lower->read_depth > MAX_READ_DEPTH) {
-			lth_lower_fail(lower, LTH_LIMIT_EXCEEDED, node, "a fused chain that is too long");
-			return LTH_SX_NONE;
-		}
-		lth_sx x = node->op->impl->element(lower, node, v->def_index, index);
-		lower->read_depth--;
-		if (x == LTH_SX_NONE && lower->code == LTH_OK && lth_arena_ok(lower->arena))
-			lth_lower_fail(lower, LTH_UNSUPPORTED, node, "this form of the operator");
-		return x;
-	}
+	if (lth_lower_in_group(lower, value))
+		return read_inside(lower, value, index);
 	bool words = lth_is_two_words(v->type.dtype) && lower->word != LTH_SX_NONE;
 	if (lth_compute_dtype(v->type.dtype) == LTH_NUM_DTYPES && !words) {
 		lth_lower_fail(lower, LTH_UNSUPPORTED, NULL, lth_dtype_text(v->type.dtype));

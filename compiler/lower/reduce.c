@@ -462,17 +462,24 @@ static void build_roots(struct reduce *reduce, const struct lth_value *shape)
 }
 
 /* Does x compute a function that is dear enough to be stored rather than computed twice? */
-static bool is_dear(const struct lth_sx_pool *pool, lth_sx x)
+static bool finds_dear(const struct lth_sx_pool *pool, lth_sx x, bool *seen)
 {
 	const struct lth_sx_node *node = lth_sx_get(pool, x);
-	if (node->kind != LTH_SX_OP || node->dtype == LTH_DTYPE_I64)
+	if (seen[x] || node->kind != LTH_SX_OP || node->dtype == LTH_DTYPE_I64)
 		return false;
 	if (node->op >= LTH_SCALAR_EXP && node->op < LTH_NUM_SCALARS)
 		return true;
+	seen[x] = true;
 	for (unsigned k = 0; k < lth_scalar_arity(node->op); k++)
-		if (is_dear(pool, node->operands[k]))
+		if (finds_dear(pool, node->operands[k], seen))
 			return true;
 	return false;
+}
+
+static bool is_dear(const struct lth_lower *lower, lth_sx x)
+{
+	bool *seen = lth_arena_array(lower->arena, (size_t)x + 1, sizeof(*seen)); /* operands come before */
+	return seen && finds_dear(lower->pool, x, seen);
 }
 
 /* Looks for a stage whose terms the only output's element repeats, along the one axis that both run over. */
@@ -494,7 +501,7 @@ static void plan_kept(struct reduce *reduce)
 	to_term[element_axis] = lth_sx_axis(pool, term_axis);
 	for (uint32_t stage = stages; stage-- > 0;) {
 		if (reduce->form.stages[stage].dtype != memory || !is_float(memory) ||
-		    !is_dear(pool, reduce->roots[stage].x))
+		    !is_dear(reduce->lower, reduce->roots[stage].x))
 			continue;
 		lth_sx term = lth_sx_substitute(pool, reduce->roots[stage].x, to_element, LTH_MAX_AXES);
 		lth_sx again = lth_sx_load(pool, reduce->operands[0], memory, value[1].x);
@@ -513,7 +520,7 @@ static void widen_rows(struct reduce *reduce, lth_dim extent)
 {
 	unsigned times = 8;
 	for (uint32_t stage = 0; stage < reduce->form.num_stages; stage++)
-		if (is_dear(reduce->lower->pool, reduce->roots[stage].x))
+		if (is_dear(reduce->lower, reduce->roots[stage].x))
 			times = 1;
 		else if (is_arg(reduce->form.stages[stage].combiner))
 			times = times > 2 ? 2 : times;

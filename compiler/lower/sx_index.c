@@ -435,7 +435,8 @@ struct growth {
 	int64_t low, high;
 };
 
-enum { ANY = 1 << 20 }; /* this or more: no bound */
+enum { ANY = 1 << 20 };         /* this or more: no bound */
+enum { MAX_GROWTH_STEPS = 64 }; /* what is used twice is looked at twice: no further than this */
 
 static int64_t bounded_sum(int64_t a, int64_t b)
 {
@@ -443,7 +444,7 @@ static int64_t bounded_sum(int64_t a, int64_t b)
 	return a <= -ANY || b <= -ANY || sum < -ANY ? -ANY : a >= ANY || b >= ANY || sum > ANY ? ANY : sum;
 }
 
-static struct growth growth_of(struct lth_sx_pool *pool, lth_sx x, uint32_t axis)
+static struct growth growth_of(struct lth_sx_pool *pool, lth_sx x, uint32_t axis, uint32_t *steps)
 {
 	const struct growth none = {0, 0}, unknown = {-ANY, ANY};
 	const struct lth_sx_node node = pool->nodes[x];
@@ -451,11 +452,11 @@ static struct growth growth_of(struct lth_sx_pool *pool, lth_sx x, uint32_t axis
 		return none;
 	if (node.kind == LTH_SX_AXIS)
 		return (struct growth){1, 1};
-	if (node.kind != LTH_SX_OP)
+	if (node.kind != LTH_SX_OP || ++*steps > MAX_GROWTH_STEPS)
 		return unknown;
-	struct growth a = growth_of(pool, node.operands[0], axis), b = none;
+	struct growth a = growth_of(pool, node.operands[0], axis, steps), b = none;
 	if (node.operands[1] != LTH_SX_NONE)
-		b = growth_of(pool, node.operands[1], axis);
+		b = growth_of(pool, node.operands[1], axis, steps);
 	int64_t factor, low, high;
 	switch (node.op) {
 	case LTH_SCALAR_ADD:
@@ -484,7 +485,8 @@ static struct growth growth_of(struct lth_sx_pool *pool, lth_sx x, uint32_t axis
 
 bool lth_sx_steps(struct lth_sx_pool *pool, lth_sx x, uint32_t axis)
 {
-	return growth_of(pool, x, axis).high <= 1;
+	uint32_t steps = 0;
+	return growth_of(pool, x, axis, &steps).high <= 1;
 }
 
 struct substitution {
