@@ -380,6 +380,21 @@ START_TEST(a_fixed_top_is_a_certificate)
 }
 END_TEST
 
+/* Three of 65 bytes at multiples of 64 take 128 each, but for the last; a small one fits between. */
+START_TEST(aligned_sizes_are_a_certificate)
+{
+	struct lth_buffer buffers[] = {{0, 4, 65, 64, -1}, {0, 4, 65, 64, -1}, {2, 5, 65, 64, -1}, {3, 9, 50, 1, -1}};
+	struct lth_plan_result result = plan(buffers, 4, LTH_PLAN_EXACT, 0, 0);
+	verify(buffers, 4, &result);
+	ck_assert_int_eq(result.height, 321);
+	ck_assert_int_eq(result.live_bound_bytes, 245);
+	ck_assert_int_eq(result.lower_bound_bytes, 321);
+	ck_assert_int_eq(result.certificate, LTH_CERTIFICATE_ALIGNMENT);
+	lth_plan_result_free(&result);
+	refuse(buffers, 4, 320, LTH_BUDGET_UNREACHABLE, "at least 321, what aligned buffers take");
+}
+END_TEST
+
 static bool always(void *context)
 {
 	++*(int *)context;
@@ -442,6 +457,7 @@ int main(void)
 	tcase_add_test(tests, sizes_have_64_bits);
 	tcase_add_test(tests, wrong_buffers_are_refused);
 	tcase_add_test(tests, a_fixed_top_is_a_certificate);
+	tcase_add_test(tests, aligned_sizes_are_a_certificate);
 	tcase_add_test(tests, a_plan_can_be_cancelled);
 	tcase_add_test(tests, many_buffers);
 	suite_add_tcase(suite, tests);

@@ -24,7 +24,8 @@ struct lth_plan_problem {
 	int64_t unit;        /* bytes */
 	int64_t live_bound;  /* units */
 	int64_t fixed_top;   /* units: end of the highest fixed item, 0 without one */
-	int64_t floor;       /* units: no plan is lower; the larger of the two above */
+	int64_t aligned_bound; /* units: what coarsely aligned items take, a whole alignment unit each; 0: all are as fine */
+	int64_t floor;       /* units: no plan is lower; the largest of the three above */
 	int64_t naive;       /* units */
 	bool free_form;      /* no alignment above the unit and no fixed item */
 };

@@ -125,14 +125,20 @@ static void certify(const struct run *run, struct lth_plan_result *result)
 	} else if (run->height == problem->fixed_top) {
 		result->certificate = LTH_CERTIFICATE_FIXED_TOP;
 		snprintf(text, size, "optimal: arena equals the top of a fixed buffer");
+	} else if (run->height == problem->aligned_bound) {
+		result->certificate = LTH_CERTIFICATE_ALIGNMENT;
+		snprintf(text, size, "optimal: arena equals what aligned buffers take");
 	} else if (run->height == run->proved) {
 		result->certificate = LTH_CERTIFICATE_EXHAUSTED;
 		snprintf(text, size, "optimal: search exhausted (%lld nodes)", (long long)run->budget.nodes);
 	} else {
 		result->certificate = LTH_CERTIFICATE_ANYTIME;
-		snprintf(text, size, "anytime: gap %.3f %% after %lld nodes",
-			 100.0 * ((double)run->height / (double)problem->live_bound - 1),
-			 (long long)run->budget.nodes);
+		int length = snprintf(text, size, "anytime: gap %.3f %% after %lld nodes",
+				      100.0 * ((double)run->height / (double)problem->live_bound - 1),
+				      (long long)run->budget.nodes);
+		if (run->proved > problem->live_bound)
+			snprintf(text + length, size - (size_t)length, ", %.3f %% above what is proved",
+				 100.0 * ((double)run->height / (double)run->proved - 1));
 	}
 }
 
@@ -147,7 +153,9 @@ static enum lth_code check_capacity(const struct run *run, struct lth_diag *diag
 	if (capacity == 0 || capacity >= least)
 		return LTH_OK;
 	snprintf(expected, sizeof(expected), "at least %lld, %s", (long long)least,
-		 problem->floor == problem->live_bound ? "the live bound" : "the top of a fixed buffer");
+		 problem->floor == problem->live_bound  ? "the live bound"
+		 : problem->floor == problem->fixed_top ? "the top of a fixed buffer"
+							: "what aligned buffers take");
 	return lth_diag_fail(diag, LTH_BUDGET_UNREACHABLE, "capacity", expected, NULL, "%lld", (long long)capacity);
 }
 

@@ -33,6 +33,7 @@ enum lth_plan_strategy {
 enum lth_plan_certificate {
 	LTH_CERTIFICATE_LIVE_BOUND, /* equals the live bound: nothing can be lower */
 	LTH_CERTIFICATE_FIXED_TOP,  /* equals the top of the highest fixed buffer: nothing can be lower */
+	LTH_CERTIFICATE_ALIGNMENT,  /* equals what coarsely aligned buffers take: nothing can be lower */
 	LTH_CERTIFICATE_EXHAUSTED,  /* a complete search found nothing lower */
 	LTH_CERTIFICATE_ANYTIME,    /* the best found; how far from optimal is not known beyond the gap */
 	LTH_NUM_CERTIFICATE

@@ -7,6 +7,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+enum { MAX_ALIGNMENTS = 32 };
 
 const char *lth_plan_buffer_fault(const struct lth_buffer *buffer, const char **out_field)
 {
@@ -215,6 +218,53 @@ static void sum_loads(struct lth_plan_problem *problem)
 	problem->floor = problem->live_bound > problem->fixed_top ? problem->live_bound : problem->fixed_top;
 }
 
+/* Offsets of items whose alignments are multiples of A lie whole A apart: each but the topmost takes its size rounded up
+ * to A, whatever else stands in the rest of it. */
+static int64_t bound_at(const struct lth_plan_problem *problem, int64_t alignment, int64_t *change)
+{
+	int64_t most = 0, live = 0, most_rest = 0;
+	memset(change, 0, ((size_t)problem->sections + 1) * sizeof(*change));
+	for (uint32_t i = 0; i < problem->count; i++) {
+		const struct lth_plan_item *item = &problem->items[i];
+		if (item->alignment % alignment != 0)
+			continue;
+		int64_t taken = lth_plan_align(item->size, alignment);
+		change[item->lower] += taken;
+		change[item->upper] -= taken;
+		most_rest = taken - item->size > most_rest ? taken - item->size : most_rest;
+	}
+	for (int32_t s = 0; s < problem->sections; s++) {
+		live += change[s];
+		most = live > most ? live : most;
+	}
+	return most - most_rest;
+}
+
+/* The best of those bounds. Only so many alignments are looked at: there are few, but in requests made to be slow. */
+static bool bound_alignments(struct lth_plan_problem *problem)
+{
+	int64_t seen[MAX_ALIGNMENTS];
+	unsigned count = 0;
+	int64_t *change = NULL;
+	for (uint32_t i = 0; i < problem->count && count < MAX_ALIGNMENTS; i++) {
+		int64_t alignment = problem->items[i].alignment;
+		unsigned k = 0;
+		while (k < count && seen[k] != alignment)
+			k++;
+		if (alignment == 1 || k < count)
+			continue;
+		seen[count++] = alignment;
+		if (!change)
+			change = lth_arena_array(problem->arena, (size_t)problem->sections + 1, sizeof(*change));
+		if (!change)
+			return false;
+		int64_t bound = bound_at(problem, alignment, change);
+		problem->aligned_bound = bound > problem->aligned_bound ? bound : problem->aligned_bound;
+	}
+	problem->floor = problem->aligned_bound > problem->floor ? problem->aligned_bound : problem->floor;
+	return true;
+}
+
 enum lth_code lth_plan_problem_build(struct lth_arena *arena, const struct lth_buffer *buffers, size_t count,
 				     const char *const *names, struct lth_plan_problem *out_problem,
 				     struct lth_diag *diag)
@@ -239,6 +289,8 @@ enum lth_code lth_plan_problem_build(struct lth_arena *arena, const struct lth_b
 	if (!problem.load)
 		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "memory planner", NULL, NULL, "%zu buffers", count);
 	sum_loads(&problem);
+	if (!bound_alignments(&problem))
+		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, "memory planner", NULL, NULL, "%zu buffers", count);
 	*out_problem = problem;
 	return LTH_OK;
 }
