@@ -10,7 +10,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_ACCUMULATORS = 4 };
+/* A float that thousands of terms are added to one after the other loses a digit: sums of many are summed by blocks. */
+enum { MAX_ACCUMULATORS = 4, BLOCK_TURNS = 128 };
 
 struct reduce {
 	struct lth_lower *lower;
@@ -139,7 +140,7 @@ static void combine(struct accumulators *acc, unsigned slot, lth_lv mask)
 }
 
 /* for (axis = begin; axis < end; axis += step * slots) with `slots` accumulators. */
-static void term_loop(struct accumulators *acc, uint32_t axis, lth_lv begin, lth_lv end, int64_t step, unsigned slots)
+static void plain_loop(struct accumulators *acc, uint32_t axis, lth_lv begin, lth_lv end, int64_t step, unsigned slots)
 {
 	struct lth_emitter *emitter = &acc->reduce->emitter;
 	struct lth_loop_fn *fn = emitter->fn;
@@ -159,6 +160,36 @@ static void term_loop(struct accumulators *acc, uint32_t axis, lth_lv begin, lth
 	memcpy(acc->state, phis, count * sizeof(phis[0]));
 	lth_emit_unset_axis(emitter, axis);
 	lth_emitter_close(emitter, mark);
+}
+
+static lth_lv neutral(const struct accumulators *acc)
+{
+	struct lth_emitter *emitter = &acc->reduce->emitter;
+	lth_lv value = lth_combine_neutral(emitter->fn, acc->combiner, acc->dtype);
+	return emitter->lanes > 1 ? lth_loop_splat(emitter->fn, value, emitter->lanes) : value;
+}
+
+/* The same; of floats, `extent` in all, blocks of terms are summed on their own before they are added up. */
+static void term_loop(struct accumulators *acc, uint32_t axis, lth_dim extent, lth_lv begin, lth_lv end, int64_t step,
+		      unsigned slots)
+{
+	struct lth_loop_fn *fn = acc->reduce->emitter.fn;
+	lth_lv totals[MAX_ACCUMULATORS], results[MAX_ACCUMULATORS];
+	int64_t block = step * (int64_t)slots * BLOCK_TURNS;
+	if (acc->combiner != LTH_COMBINE_SUM || !is_float(acc->dtype) ||
+	    lth_nest_hint(acc->reduce->lower, extent) < 2 * block) {
+		plain_loop(acc, axis, begin, end, step, slots);
+		return;
+	}
+	lth_lv start = lth_loop_for(fn, begin, end, block, acc->state, slots, totals);
+	lth_lv stop = lth_loop_op2(fn, LTH_SCALAR_ADD, start, lth_loop_i64(fn, block));
+	for (unsigned slot = 0; slot < slots; slot++)
+		acc->state[slot] = neutral(acc);
+	plain_loop(acc, axis, start, lth_loop_op2(fn, LTH_SCALAR_MIN, stop, end), step, slots);
+	for (unsigned slot = 0; slot < slots; slot++)
+		totals[slot] = lth_loop_op2(fn, LTH_SCALAR_ADD, totals[slot], acc->state[slot]);
+	lth_loop_end_for(fn, totals, slots, results);
+	memcpy(acc->state, results, slots * sizeof(results[0]));
 }
 
 /* The lanes that do not fill a vector: one masked turn. */
@@ -218,10 +249,13 @@ static void term_loops(struct accumulators *acc, uint32_t depth, unsigned slots)
 	if (slots > 1) {
 		lth_lv rest = lth_loop_op2(fn, LTH_SCALAR_MOD, end, lth_loop_i64(fn, step * (int64_t)slots));
 		lth_lv middle = lth_loop_op2(fn, LTH_SCALAR_SUB, end, rest);
-		term_loop(acc, axis, zero, middle, step, slots);
+		term_loop(acc, axis, reduce->terms.extents[depth], zero, middle, step, slots);
 		at = middle;
 	}
-	term_loop(acc, axis, at, whole, step, 1);
+	if (slots > 1)
+		plain_loop(acc, axis, at, whole, step, 1);
+	else
+		term_loop(acc, axis, reduce->terms.extents[depth], at, whole, step, 1);
 	if (step > 1)
 		term_tail(acc, axis, whole, left);
 }
@@ -265,8 +299,7 @@ static void run_stage(struct reduce *reduce, uint32_t stage)
 				 ? slots_for(reduce, reduce->terms.extents[terms - 1], reduce->vector_rows ? 1 : lanes)
 				 : 1;
 	for (unsigned slot = 0; slot < slots; slot++) {
-		lth_lv start = lth_combine_neutral(fn, acc.combiner, acc.dtype);
-		acc.state[slot * acc.width] = lanes > 1 ? lth_loop_splat(fn, start, lanes) : start;
+		acc.state[slot * acc.width] = neutral(&acc);
 		if (acc.width > 1) {
 			lth_lv none = lth_loop_i64(fn, 0);
 			acc.state[slot * acc.width + 1] = lanes > 1 ? lth_loop_splat(fn, none, lanes) : none;

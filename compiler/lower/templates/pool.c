@@ -121,7 +121,7 @@ static lth_lv finish_window(struct lth_windows *windows, lth_lv y, lth_lv x, lth
 	return finish_value(pool, value);
 }
 
-/* Any window. */
+/* Any window. A row of a sum is summed on its own: thousands of terms, one added after the other, lose a digit. */
 
 static void reduce_window(struct pool *pool, lth_lv pixel, unsigned vectors, lth_lv mask, lth_lv *acc)
 {
@@ -134,8 +134,8 @@ static void reduce_window(struct pool *pool, lth_lv pixel, unsigned vectors, lth
 	for (unsigned v = 0; v < vectors; v++)
 		state[0][v] = lth_loop_splat(fn, scalar, pool->lanes);
 	for (uint32_t axis = 0; axis < spatial; axis++) {
-		lth_lv k = lth_loop_for(fn, pool->first[axis], pool->last[axis], 1, state[axis], vectors,
-					state[axis + 1]);
+		const lth_lv *initial = !max && axis + 1 == spatial ? state[0] : state[axis];
+		lth_lv k = lth_loop_for(fn, pool->first[axis], pool->last[axis], 1, initial, vectors, state[axis + 1]);
 		lth_lv position = t_add(fn, pool->start[axis], t_mul_const(fn, k, pool->problem->dilation[axis]));
 		pixel = lth_loop_offset(fn, pixel, t_mul(fn, position, pool->step[axis]), memory);
 	}
@@ -147,8 +147,9 @@ static void reduce_window(struct pool *pool, lth_lv pixel, unsigned vectors, lth
 	for (uint32_t axis = spatial; axis-- > 0;) {
 		lth_lv results[BLOCK_VECTORS];
 		lth_loop_end_for(fn, acc, vectors, results);
+		bool row = !max && axis + 1 == spatial && axis > 0;
 		for (unsigned v = 0; v < vectors; v++)
-			acc[v] = results[v];
+			acc[v] = row ? t_add(fn, state[axis][v], results[v]) : results[v];
 	}
 }
 
