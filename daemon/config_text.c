@@ -103,8 +103,8 @@ void lth_config_manual(FILE *out)
 	for (size_t i = 0; i < NUM_ROWS; i++)
 		put_setting(out, &rows[i]);
 	fputs(".SH SIGNALS\n.TP\n.BR SIGTERM \", \" SIGINT\n"
-	      "Drain: new jobs are refused, running ones end within drain\\-timeout\\-ms, jobs whose address was given out "
-	      "are kept for the next start. A second one is fast.\n"
+	      "Drain: new jobs are refused, running ones and answers under way end within drain\\-timeout\\-ms, "
+	      "jobs whose address was given out are kept for the next start. A second one is fast.\n"
 	      ".TP\n.B SIGHUP\nRead the settings and the token file again. When they do not parse, the old ones stay.\n"
 	      ".SH EXIT STATUS\n0 after an orderly end. 2 for a setting that is unknown or not allowed; other codes are those "
 	      "of\n.BR lathe (1).\n"

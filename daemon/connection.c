@@ -85,6 +85,17 @@ void lth_http_sweep(struct lth_server *server)
 			shutdown(socket->fd, SHUT_RDWR); /* libmicrohttpd sees the end and closes */
 }
 
+bool lth_http_answers(const struct lth_server *server)
+{
+	for (const struct lth_connection *socket = server->connections; socket; socket = socket->next) {
+		const struct lth_request *request = socket->request;
+		bool sends = request && request->dispatched && !request->suspended && !request->read;
+		if (sends || (request && request->working))
+			return true;
+	}
+	return false;
+}
+
 void lth_http_wake_all(struct lth_server *server)
 {
 	for (struct lth_connection *socket = server->connections; socket; socket = socket->next) {

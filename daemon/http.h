@@ -23,5 +23,8 @@ void lth_http_stop_watching(struct lth_request *request);
 void lth_http_sweep(struct lth_server *server);
 /* Wakes every suspended request with a problem: before the daemon stops. */
 void lth_http_wake_all(struct lth_server *server);
+/* Is an answer being made or on its way? What waits for a job, or streams its events, ends with the daemon and does not
+ * count. */
+bool lth_http_answers(const struct lth_server *server);
 
 #endif

@@ -198,7 +198,8 @@ static void shut(struct lth_server *server)
 
 static void maybe_finish_drain(struct lth_server *server)
 {
-	if (server->draining && (lth_jobs_in_flight(server->jobs, NULL) == 0 || lth_now_ns() > server->drain_until_ns))
+	bool busy = lth_jobs_in_flight(server->jobs, NULL) > 0 || lth_http_answers(server);
+	if (server->draining && (!busy || lth_now_ns() > server->drain_until_ns))
 		shut(server);
 }
 
