@@ -121,13 +121,14 @@ static void on_exit_of_worker(uv_process_t *process, int64_t exit_status, int nu
 	struct lth_pool_worker *worker = process->data;
 	struct lth_pool *pool = worker->pool;
 	char text[48];
+	const char *stage = worker->state == LTH_WORKER_IDLE ? "idle" : worker->stage[0] ? worker->stage : "-";
 	lth_worker_drain(worker);         /* a result or last words may still be there */
 	kill(-process->pid, SIGKILL); /* children that outlived it */
 	worker->exited = true;
 	snprintf(text, sizeof(text), "%lld/%d", (long long)exit_status, number);
 	lth_log_event(pool->log, worker->state == LTH_WORKER_LEAVING ? LTH_LOG_INFO : LTH_LOG_WARN,
 		      worker->task ? worker->task->job_id : NULL, "worker-exit", "worker", worker->name, "status", text,
-		      "stage", worker->stage[0] ? worker->stage : "-", NULL);
+		      "stage", stage, NULL);
 	if (worker->state == LTH_WORKER_STARTING)
 		pool->failed_starts++;
 	bool had_task = worker->task != NULL;
