@@ -339,6 +339,33 @@ START_TEST(random_transposed)
 }
 END_TEST
 
+START_TEST(random_windows_side_by_side)
+{
+	static const int64_t strides[] = {1, 2, 2, 4};
+	int taken = 0;
+	for (int i = 0; i < 40; i++) {
+		struct shape s = {.transposed = true};
+		random_window(&s);
+		s.groups = 1;
+		s.in_channels = rig_uniform(1, 40);
+		s.out_channels = rig_uniform(1, 4);
+		s.channels_first = false;
+		for (uint32_t axis = 0; axis < s.spatial; axis++) {
+			if (axis + 1 == s.spatial)
+				s.in[axis] = rig_uniform(4, 40);
+			s.kernel[axis] = s.stride[axis] = pick(strides, 4);
+			s.dilation[axis] = 1;
+			s.pad[axis] = s.pad_end[axis] = 0;
+			s.out[axis] = s.in[axis] * s.stride[axis];
+		}
+		taken += !strcmp(run_conv(&s, (enum rig_machine)rig_uniform(0, RIG_NUM_MACHINES - 1),
+					  rig_uniform(0, 4) ? LTH_DTYPE_F32 : LTH_DTYPE_F64, rig_uniform(0, 3) == 0),
+				 "spread");
+	}
+	ck_assert_int_ge(taken, 10);
+}
+END_TEST
+
 struct pooling {
 	enum lth_pool_kind kind;
 	struct operands p;
@@ -473,6 +500,7 @@ int main(void)
 	tcase_add_test(tcase, random_depthwise);
 	tcase_add_test(tcase, random_few_outputs);
 	tcase_add_test(tcase, random_transposed);
+	tcase_add_test(tcase, random_windows_side_by_side);
 	tcase_add_test(tcase, random_pools);
 	suite_add_tcase(suite, tcase);
 	SRunner *runner = srunner_create(suite);

@@ -13,6 +13,7 @@ compiler_lower_liblower_a_SOURCES += \
 	%D%/panels.c \
 	%D%/pool.c \
 	%D%/recurrent.c %D%/recurrent.h %D%/recurrent_steps.c \
+	%D%/spread.c \
 	%D%/template.c %D%/template.h %D%/templates.def \
 	%D%/tiles.c \
 	%D%/transpose.c \
