@@ -1,7 +1,8 @@
 /* A worker that compiles nothing: the tool of the daemon's tests. It runs the real worker loop; what it "compiles" is a
  * function of its input, and a model `{"do":WHAT,"ms":N}` makes it misbehave, after N milliseconds: crash (SIGSEGV), abort,
  * exit, kill (SIGKILL), eat (memory until none is left), hang, stubborn (the same, deaf to SIGTERM), spin (hang, but
- * busy), sleep, fail (a diagnostic), ops (an unsupported operator), probe (the result says what the sandbox lets it do);
+ * busy), sleep, gate (go on once there is a file `open` in the job's folder), fail (a diagnostic), ops (an unsupported
+ * operator), probe (the result says what the sandbox lets it do);
  * crash_once crashes at once in any of the first N workers of the pool. A plan takes the same orders as its options. */
 #include "compiler/worker/worker.h"
 #include "runtime/base/io.h"
@@ -224,6 +225,14 @@ static json_t *probe(const char *work_dir, pid_t neighbour)
 	return found;
 }
 
+static void wait_at_gate(const char *work_dir)
+{
+	char gate[4096];
+	snprintf(gate, sizeof(gate), "%s/open", work_dir);
+	while (access(gate, F_OK) != 0)
+		sleep_ms(5);
+}
+
 static enum lth_code misbehave(const struct lth_compile_request *request, const json_t *orders, json_t **out_probe,
 			       struct lth_diag *diag)
 {
@@ -249,6 +258,8 @@ static enum lth_code misbehave(const struct lth_compile_request *request, const 
 	else if (strcmp(what, "stubborn") == 0)
 		for (signal(SIGTERM, SIG_IGN);;)
 			pause();
+	else if (strcmp(what, "gate") == 0)
+		wait_at_gate(request->work_dir);
 	else if (strcmp(what, "spin") == 0)
 		for (volatile unsigned turns = 0;; turns++)
 			;
