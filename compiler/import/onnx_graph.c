@@ -119,9 +119,10 @@ static bool attribute_list(struct lth_onnx *onnx, const Lth__Onnx__Attribute *at
 {
 	struct lth_arena *arena = onnx->base.arena;
 	if (type == TYPE_INTS) {
+		static const int64_t none[1] = {0}; /* lists are never NULL, as those of the other importers are not */
 		out->kind = LTH_ATTR_INTS;
 		out->count = (uint32_t)attribute->n_ints;
-		out->ints = attribute->ints;
+		out->ints = attribute->n_ints ? attribute->ints : none;
 		return true;
 	}
 	if (type == TYPE_FLOATS) {

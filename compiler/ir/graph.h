@@ -119,7 +119,7 @@ struct lth_node {
 	bool deleted;
 };
 
-enum { LTH_MAX_REGION_DEPTH = 64 }; /* what may recurse over regions counts on */
+enum { LTH_MAX_REGION_DEPTH = 64, LTH_MAX_TYPE_DEPTH = 16 }; /* what recurses over regions and types counts on */
 struct lth_region {
 	lth_node_id parent; /* the node that holds it; LTH_NONE for the main region */
 	lth_value_id *inputs, *outputs;

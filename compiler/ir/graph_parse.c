@@ -85,7 +85,7 @@ static enum lth_code parse_container(struct lth_graph_parser *parser, enum lth_t
 		code = lth_parse_expect(parser, ',');
 	}
 	if (code == LTH_OK)
-		code = depth > 8 ? lth_parse_fail(parser, "a type nested less deeply")
+		code = depth >= LTH_MAX_TYPE_DEPTH ? lth_parse_fail(parser, "a type nested less deeply")
 				 : parse_inner_type(parser, &inner, depth + 1);
 	if (code == LTH_OK)
 		code = lth_parse_expect(parser, ')');

@@ -21,8 +21,9 @@ static enum lth_code broken(struct verifier *verifier, const char *place, const 
 static enum lth_code check_type(struct verifier *verifier, const struct lth_type *type, const char *place,
 				unsigned depth)
 {
-	if (type->kind >= LTH_NUM_TYPE_KINDS || depth > 16)
-		return broken(verifier, place, "a type", "a kind of type that does not exist");
+	if (type->kind >= LTH_NUM_TYPE_KINDS || depth > LTH_MAX_TYPE_DEPTH)
+		return broken(verifier, place, "a type that nests at most 16 deep",
+			      "a deeper one, or a kind that does not exist");
 	if (type->kind != LTH_TYPE_TENSOR) {
 		if (!type->element || type->dtype != LTH_DTYPE_OBJECT || type->rank != 0)
 			return broken(verifier, place, "a handle, and a type of elements", "another");
@@ -99,6 +100,8 @@ static enum lth_code check_attrs(struct verifier *verifier, lth_node_id id, unsi
 			return broken(verifier, node->name, "a constant as tensor attribute", attr->name);
 		if (attr->kind == LTH_ATTR_REGION)
 			code = check_region(verifier, attr->id, id, depth + 1);
+		if (attr->kind == LTH_ATTR_TYPE)
+			code = check_type(verifier, attr->type, node->name, 1);
 	}
 	return code;
 }

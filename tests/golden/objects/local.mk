@@ -1,5 +1,7 @@
 # Sequences, optionals and maps, and what loops around them must not decide early.
 golden_objects_tests = \
+	%D%/deep-types.lt \
+	%D%/deeper-type.lt \
 	%D%/element-type.lt \
 	%D%/element-widens-in-a-loop.lt \
 	%D%/empty-optional.lt \
