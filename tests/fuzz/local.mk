@@ -17,7 +17,8 @@ check_PROGRAMS += %D%/fuzz_options %D%/fuzz_request
 %C%_fuzz_request_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
 %C%_fuzz_request_LDADD = $(daemon_fuzz_libs)
 check_PROGRAMS += %D%/fuzz_onnx %D%/fuzz_json %D%/fuzz_text %D%/write_onnx
-%C%_fuzz_onnx_SOURCES = %D%/fuzz_onnx.c %D%/fuzz_graph.h %D%/fuzz_import.h %D%/mutate_onnx.c
+%C%_fuzz_onnx_SOURCES = %D%/fuzz_onnx.c %D%/fuzz_graph.h %D%/fuzz_import.h \
+	%D%/mutate.h %D%/mutate_node.c %D%/mutate_onnx.c
 %C%_fuzz_onnx_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(PROTOBUF_C_CFLAGS) -fsanitize=fuzzer
 %C%_fuzz_onnx_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
 %C%_fuzz_onnx_LDADD = $(lathe_graph_libs)

@@ -3,9 +3,9 @@
  * of one message: a number to one that is near or at an edge, a name to another that the model has, an operator or an
  * attribute to another that Lathe knows; a list loses, repeats or swaps elements; a message is dropped, emptied or
  * replaced by another of its kind from anywhere in the model, so that operands cross, nodes move into subgraphs and
- * functions, and types and constants trade places. Crossing two models does the latter between them. */
-#include "compiler/import/onnx_internal.h"
-#include "compiler/ops/op.h"
+ * functions, and types and constants trade places; a node of any operator is added (mutate_node.c); a dimension, an
+ * element type or the operator set becomes another. Crossing two models trades messages between them. */
+#include "tests/fuzz/mutate.h"
 
 #include <string.h>
 
@@ -16,17 +16,7 @@ size_t LLVMFuzzerCustomCrossOver(const uint8_t *first, size_t first_size, const 
 
 enum { MUTATE_ARENA_BYTES = 64 << 20, MAX_CHANGES = 4, MAX_BYTES = 4096 };
 
-/* A model, with all of its messages and names. */
-struct tree {
-	struct lth_arena *arena;
-	ProtobufCMessage *root;
-	ProtobufCMessage **messages;
-	char **names;
-	uint32_t num_messages, num_names, cap_messages, cap_names;
-	uint64_t random;
-};
-
-static uint32_t pick(struct tree *tree, uint32_t below)
+uint32_t mutate_pick(struct tree *tree, uint32_t below)
 {
 	tree->random = tree->random * 6364136223846793005u + 1442695040888963407u;
 	return below ? (uint32_t)(tree->random >> 33) % below : 0;
@@ -113,8 +103,7 @@ static bool read_tree(struct tree *tree, const uint8_t *data, size_t size, struc
 	return tree->root && lth_arena_ok(arena);
 }
 
-/* A copy, so that no message comes to hold itself. */
-static ProtobufCMessage *copy_message(struct tree *tree, const ProtobufCMessage *message)
+ProtobufCMessage *mutate_copy(struct tree *tree, const ProtobufCMessage *message)
 {
 	ProtobufCAllocator allocator = {arena_alloc, arena_free, tree->arena};
 	size_t size = protobuf_c_message_get_packed_size(message);
@@ -129,11 +118,11 @@ static ProtobufCMessage *copy_message(struct tree *tree, const ProtobufCMessage 
 static ProtobufCMessage *other_message(struct tree *tree, const struct tree *from,
 				       const ProtobufCMessageDescriptor *kind)
 {
-	uint32_t start = pick(tree, from->num_messages);
-	for (uint32_t i = 0; i < from->num_messages && (i || pick(tree, 16)); i++) {
+	uint32_t start = mutate_pick(tree, from->num_messages);
+	for (uint32_t i = 0; i < from->num_messages && (i || mutate_pick(tree, 16)); i++) {
 		const ProtobufCMessage *found = from->messages[(start + i) % from->num_messages];
 		if (found->descriptor == kind)
-			return copy_message(tree, found);
+			return mutate_copy(tree, found);
 	}
 	ProtobufCMessage *made = lth_arena_alloc(tree->arena, kind->sizeof_message);
 	if (made)
@@ -141,14 +130,13 @@ static ProtobufCMessage *other_message(struct tree *tree, const struct tree *fro
 	return made;
 }
 
-/* A number at an edge, near `old`, or small. */
-static int64_t other_number(struct tree *tree, int64_t old)
+int64_t mutate_number(struct tree *tree, int64_t old)
 {
 	static const int64_t edges[] = {0,         1,         -1,        INT32_MAX, INT32_MIN, INT64_MAX,
 					INT64_MIN, 1LL << 32, 1LL << 40, 1LL << 62, 255,       65536};
-	switch (pick(tree, 5)) {
+	switch (mutate_pick(tree, 5)) {
 	case 0:
-		return edges[pick(tree, sizeof(edges) / sizeof(edges[0]))];
+		return edges[mutate_pick(tree, sizeof(edges) / sizeof(edges[0]))];
 	case 1:
 		return (int64_t)((uint64_t)old + 1);
 	case 2:
@@ -156,25 +144,25 @@ static int64_t other_number(struct tree *tree, int64_t old)
 	case 3:
 		return (int64_t)(0 - (uint64_t)old);
 	default:
-		return (int64_t)pick(tree, 32) - 4;
+		return (int64_t)mutate_pick(tree, 32) - 4;
 	}
 }
 
-static double other_real(struct tree *tree, double old)
+double mutate_real(struct tree *tree, double old)
 {
 	static const double edges[] = {0, -0.0, 1, -1, 0.5, 1e-30, 1e30, 1e300, __builtin_inf(), -__builtin_inf(),
 				       __builtin_nan("")};
-	uint32_t choice = pick(tree, sizeof(edges) / sizeof(edges[0]) + 2);
+	uint32_t choice = mutate_pick(tree, sizeof(edges) / sizeof(edges[0]) + 2);
 	return choice < sizeof(edges) / sizeof(edges[0]) ? edges[choice] : choice & 1 ? -old : old * 2;
 }
 
 /* An attribute's name in the schema of a random operator. */
 static char *known_attribute(struct tree *tree)
 {
-	const char *cursor = lth_ops[pick(tree, LTH_NUM_OPS)].attrs;
+	const char *cursor = lth_ops[mutate_pick(tree, LTH_NUM_OPS)].attrs;
 	struct lth_attr_rule rule;
 	while (lth_attr_rule_next(&cursor, &rule))
-		if (!pick(tree, 3))
+		if (!mutate_pick(tree, 3))
 			return lth_arena_strndup(tree->arena, rule.name, rule.name_size);
 	return NULL;
 }
@@ -182,15 +170,15 @@ static char *known_attribute(struct tree *tree)
 static char *other_name(struct tree *tree, ProtobufCMessage *message, const ProtobufCFieldDescriptor *field)
 {
 	char *name = NULL;
-	if (strcmp(field->name, "op_type") == 0 && pick(tree, 4)) {
-		const struct lth_op *op = &lth_ops[pick(tree, LTH_NUM_OPS)];
+	if (strcmp(field->name, "op_type") == 0 && mutate_pick(tree, 4)) {
+		const struct lth_op *op = &lth_ops[mutate_pick(tree, LTH_NUM_OPS)];
 		((Lth__Onnx__Node *)message)->domain = lth_arena_strdup(tree->arena, op->domain);
 		return lth_arena_strdup(tree->arena, op->name);
 	}
-	if (message->descriptor == &lth__onnx__attribute__descriptor && pick(tree, 2))
+	if (message->descriptor == &lth__onnx__attribute__descriptor && mutate_pick(tree, 2))
 		name = known_attribute(tree);
-	if (!name && tree->num_names && pick(tree, 16))
-		name = tree->names[pick(tree, tree->num_names)];
+	if (!name && tree->num_names && mutate_pick(tree, 16))
+		name = tree->names[mutate_pick(tree, tree->num_names)];
 	return name ? name : lth_arena_strdup(tree->arena, "");
 }
 
@@ -202,18 +190,18 @@ static ProtobufCBinaryData other_bytes(struct tree *tree, ProtobufCBinaryData ol
 		return old;
 	if (size)
 		memcpy(copy, old.data, size);
-	if (size >= 8 && pick(tree, 2)) { /* as an element of eight bytes, or of four */
-		size_t width = pick(tree, 2) ? 8 : 4, at = pick(tree, (uint32_t)(size / width)) * width;
+	if (size >= 8 && mutate_pick(tree, 2)) { /* as an element of eight bytes, or of four */
+		size_t width = mutate_pick(tree, 2) ? 8 : 4, at = mutate_pick(tree, (uint32_t)(size / width)) * width;
 		int64_t number = 0;
 		memcpy(&number, copy + at, width);
-		number = other_number(tree, width == 4 ? (int32_t)number : number);
+		number = mutate_number(tree, width == 4 ? (int32_t)number : number);
 		memcpy(copy + at, &number, width);
-	} else if (size && pick(tree, 2)) {
-		copy[pick(tree, (uint32_t)size)] ^= (uint8_t)(1u << pick(tree, 8));
-	} else if (pick(tree, 2)) {
-		size += 1 + pick(tree, 8);
+	} else if (size && mutate_pick(tree, 2)) {
+		copy[mutate_pick(tree, (uint32_t)size)] ^= (uint8_t)(1u << mutate_pick(tree, 8));
+	} else if (mutate_pick(tree, 2)) {
+		size += 1 + mutate_pick(tree, 8);
 	} else {
-		size -= size ? 1 + pick(tree, (uint32_t)size) : 0;
+		size -= size ? 1 + mutate_pick(tree, (uint32_t)size) : 0;
 	}
 	return (ProtobufCBinaryData){.len = size, .data = copy};
 }
@@ -232,16 +220,16 @@ static void change_element(struct tree *tree, ProtobufCMessage *message, const P
 		*(ProtobufCBinaryData *)at = other_bytes(tree, *(ProtobufCBinaryData *)at);
 		break;
 	case PROTOBUF_C_TYPE_FLOAT:
-		*(float *)at = (float)other_real(tree, *(float *)at);
+		*(float *)at = (float)mutate_real(tree, *(float *)at);
 		break;
 	case PROTOBUF_C_TYPE_DOUBLE:
-		*(double *)at = other_real(tree, *(double *)at);
+		*(double *)at = mutate_real(tree, *(double *)at);
 		break;
 	case PROTOBUF_C_TYPE_INT32:
-		*(int32_t *)at = (int32_t)other_number(tree, *(int32_t *)at);
+		*(int32_t *)at = (int32_t)mutate_number(tree, *(int32_t *)at);
 		break;
 	default:
-		*(int64_t *)at = other_number(tree, *(int64_t *)at);
+		*(int64_t *)at = mutate_number(tree, *(int64_t *)at);
 	}
 }
 
@@ -254,13 +242,14 @@ static void change_list(struct tree *tree, ProtobufCMessage *message, const Prot
 	if (*count)
 		memcpy(copy, *list, *count * size);
 	*list = copy;
-	char *at = copy + pick(tree, (uint32_t)*count) * size, *other = copy + pick(tree, (uint32_t)*count) * size;
+	char *at = copy + mutate_pick(tree, (uint32_t)*count) * size;
+	char *other = copy + mutate_pick(tree, (uint32_t)*count) * size;
 	char *end = copy + *count * size, swap[sizeof(ProtobufCBinaryData)];
-	uint32_t choice = *count ? pick(tree, 8) : 0;
+	uint32_t choice = *count ? mutate_pick(tree, 8) : 0;
 	if (choice == 0) { /* one more, at the end */
 		if (*count)
 			memcpy(end, at, size);
-		if (!*count || field->type == PROTOBUF_C_TYPE_MESSAGE || pick(tree, 2))
+		if (!*count || field->type == PROTOBUF_C_TYPE_MESSAGE || mutate_pick(tree, 2))
 			change_element(tree, message, field, end);
 		++*count;
 	} else if (choice == 1) { /* one less */
@@ -277,18 +266,47 @@ static void change_list(struct tree *tree, ProtobufCMessage *message, const Prot
 	}
 }
 
+/* A dimension, an element type or an operator set: what decides how all else is read. */
+static void change_meaning(struct tree *tree)
+{
+	static const char *const symbols[] = {"n", "m", "k"};
+	ProtobufCMessage *message = tree->messages[mutate_pick(tree, tree->num_messages)];
+	if (message->descriptor == &lth__onnx__dimension__descriptor) {
+		Lth__Onnx__Dimension *dim = (Lth__Onnx__Dimension *)message;
+		dim->has_dim_value = mutate_pick(tree, 2) != 0;
+		dim->dim_value = mutate_pick(tree, 4) ? mutate_pick(tree, 6) : mutate_number(tree, dim->dim_value);
+		dim->dim_param =
+			dim->has_dim_value ? NULL : lth_arena_strdup(tree->arena, symbols[mutate_pick(tree, 3)]);
+	} else if (message->descriptor == &lth__onnx__tensor_type__descriptor) {
+		((Lth__Onnx__TensorType *)message)->elem_type = (int32_t)mutate_pick(tree, 25);
+		((Lth__Onnx__TensorType *)message)->has_elem_type = 1;
+	} else if (message->descriptor == &lth__onnx__opset_id__descriptor) {
+		((Lth__Onnx__OpsetId *)message)->version = 1 + mutate_pick(tree, 28);
+		((Lth__Onnx__OpsetId *)message)->has_version = 1;
+	}
+}
+
 static void change(struct tree *tree)
 {
-	ProtobufCMessage *message = tree->messages[pick(tree, tree->num_messages)];
+	uint32_t kind = mutate_pick(tree, 6);
+	if (kind == 0) {
+		mutate_add_node(tree);
+		return;
+	}
+	if (kind == 1) {
+		change_meaning(tree);
+		return;
+	}
+	ProtobufCMessage *message = tree->messages[mutate_pick(tree, tree->num_messages)];
 	const ProtobufCFieldDescriptor *field =
-		&message->descriptor->fields[pick(tree, message->descriptor->n_fields)];
+		&message->descriptor->fields[mutate_pick(tree, message->descriptor->n_fields)];
 	if (field->label == PROTOBUF_C_LABEL_REPEATED) {
 		change_list(tree, message, field);
 		return;
 	}
 	bool pointer = field->type == PROTOBUF_C_TYPE_STRING || field->type == PROTOBUF_C_TYPE_MESSAGE;
 	protobuf_c_boolean *has = pointer ? NULL : member(message, field->quantifier_offset);
-	if (!pick(tree, 8)) {
+	if (!mutate_pick(tree, 8)) {
 		if (pointer)
 			*(void **)member(message, field->offset) = NULL;
 		else
@@ -312,8 +330,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 	struct lth_arena *arena = lth_arena_create(MUTATE_ARENA_BYTES);
 	struct tree tree;
 	size_t written = 0;
-	if (arena && read_tree(&tree, data, size, arena, seed) && pick(&tree, 32)) {
-		for (uint32_t count = 1 + pick(&tree, MAX_CHANGES); count && lth_arena_ok(arena); count--)
+	if (arena && read_tree(&tree, data, size, arena, seed) && mutate_pick(&tree, 32)) {
+		for (uint32_t count = 1 + mutate_pick(&tree, MAX_CHANGES); count && lth_arena_ok(arena); count--)
 			change(&tree);
 		written = write_tree(&tree, data, max_size);
 	}
@@ -330,8 +348,8 @@ size_t LLVMFuzzerCustomCrossOver(const uint8_t *first, size_t first_size, const 
 	size_t written = 0;
 	if (arena && read_tree(&tree, first, first_size, arena, seed) &&
 	    read_tree(&other, second, second_size, arena, seed)) {
-		for (uint32_t count = 1 + pick(&tree, MAX_CHANGES); count && lth_arena_ok(arena); count--) {
-			ProtobufCMessage *into = tree.messages[pick(&tree, tree.num_messages)];
+		for (uint32_t count = 1 + mutate_pick(&tree, MAX_CHANGES); count && lth_arena_ok(arena); count--) {
+			ProtobufCMessage *into = tree.messages[mutate_pick(&tree, tree.num_messages)];
 			ProtobufCMessage *from = other_message(&tree, &other, into->descriptor);
 			if (from)
 				memcpy(into, from, into->descriptor->sizeof_message);
