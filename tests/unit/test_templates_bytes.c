@@ -197,7 +197,8 @@ static void describe(struct rig *rig, const struct window *s, struct lth_conv *c
 	conv->batch = rig_dim(rig, s->batch);
 	conv->in_channels = lth_dim_const(rig->dims, s->in_channels);
 	conv->out_channels = lth_dim_const(rig->dims, s->out_channels);
-	conv->x_channel_stride = lth_dim_const(rig->dims, 1);
+	/* of a single channel, the stride means nothing */
+	conv->x_channel_stride = lth_dim_const(rig->dims, s->in_channels == 1 ? s->in[0] * s->in[1] : 1);
 	conv->x_batch_stride = lth_dim_const(rig->dims, s->in[0] * s->in[1] * s->in_channels);
 	conv->w_out_stride = lth_dim_const(rig->dims, inputs * taps);
 	conv->w_in_stride = lth_dim_const(rig->dims, taps);
@@ -271,7 +272,7 @@ START_TEST(convolutions)
 	for (int i = 0; i < 40; i++) {
 		struct window s = random_window();
 		s.groups = rig_uniform(1, 3);
-		s.in_channels = s.groups * rig_uniform(2, 23);
+		s.in_channels = s.groups == 1 && rig_uniform(0, 3) == 0 ? 1 : s.groups * rig_uniform(2, 23);
 		s.out_channels = s.groups * rig_uniform(1, 70);
 		run_window(&s, "conv");
 	}

@@ -100,11 +100,17 @@ lth_dim lth_conv_flops(struct lth_dims *dims, const struct lth_conv *conv)
 	return flops;
 }
 
+/* From one channel to the next: a single one is adjacent to itself, whatever the layout. */
+static lth_dim channel_stride(struct lth_dims *dims, const struct lth_conv *conv)
+{
+	return lth_t_is(dims, conv->in_channels, 1) ? lth_dim_const(dims, 1) : conv->x_channel_stride;
+}
+
 bool lth_conv_plan(struct lth_dims *dims, const struct lth_machine *machine, const struct lth_problem *problem,
 		   struct lth_template_plan *out)
 {
 	const struct lth_conv *conv = &problem->conv;
-	bool bytes = lth_bytes_plan(dims, problem, &conv->x, &conv->w, conv->x_channel_stride) &&
+	bool bytes = lth_bytes_plan(dims, problem, &conv->x, &conv->w, channel_stride(dims, conv)) &&
 		     lth_bytes_known(problem, &conv->w) && !conv->transposed;
 	if (!bytes &&
 	    (!lth_t_loads_as(conv->x.memory, problem->compute) || !lth_t_loads_as(conv->w.memory, problem->compute)))
@@ -440,8 +446,8 @@ static void read_conv(struct lth_emit *emit, const struct lth_conv *conv, struct
 	out->group_channels = lth_t_param(emit, channels);
 	out->out_group_channels = lth_t_param(emit, per_group(dims, conv->out_channels, conv->groups));
 	out->x_batch = lth_t_param(emit, conv->x_batch_stride);
-	out->x_channel = lth_t_is(dims, conv->x_channel_stride, 1) ? LTH_LV_NONE
-								   : lth_t_param(emit, conv->x_channel_stride);
+	lth_dim stride = channel_stride(dims, conv);
+	out->x_channel = lth_t_is(dims, stride, 1) ? LTH_LV_NONE : lth_t_param(emit, stride);
 	out->x_group = lth_t_param(emit, lth_dim_mul(dims, channels, conv->x_channel_stride));
 	for (uint32_t axis = 0; axis < conv->spatial; axis++) {
 		out->inside[axis] = never_outside(dims, conv, axis);
