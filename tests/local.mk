@@ -16,6 +16,7 @@ quick_programs = \
 	%D%/unit/test_daemon \
 	%D%/unit/test_dim \
 	%D%/unit/test_exec \
+	%D%/unit/test_exec_flow \
 	%D%/unit/test_import \
 	%D%/unit/test_infer \
 	%D%/unit/test_kernels \

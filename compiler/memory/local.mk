@@ -20,6 +20,6 @@ noinst_LIBRARIES += %D%/libmemory.a
 	%D%/reuse.c \
 	%D%/shapes.c \
 	%D%/spans.c %D%/spans.h \
-	%D%/swap.c \
+	%D%/swap.c %D%/swap.h %D%/swap_settle.c \
 	%D%/worst.c
 include compiler/memory/plan/local.mk

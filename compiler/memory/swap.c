@@ -9,9 +9,7 @@
  * Copies that stand together are read as one assignment (what each storage holds in the end of what was there before),
  * which as few swaps as possible then make. States of one size share their second storage where they are written one after
  * the other. Thread rule: as the program's. */
-#include "compiler/memory/memory.h"
-
-#include "compiler/memory/spans.h"
+#include "compiler/memory/swap.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -200,140 +198,21 @@ static void rewrite(struct swapper *w)
 	}
 }
 
-/* --- where those that swap begin */
-
-/* What a rewritten list says of its classes. */
-struct classes {
-	struct lth_spans spans;
-	uint32_t *of, *size; /* by storage: its class; by class: how many */
-	uint32_t *site;      /* by class: the instruction in front of which all of it begins, or LTH_NONE */
-	bool *here;          /* by instruction: the site of some class */
-};
-
-/* The instruction outside of all blocks that holds this one. */
-static uint32_t outermost(const struct lth_program *program, const struct lth_spans *spans, uint32_t at)
-{
-	const struct lth_instr *instrs = program->instrs;
-	while (spans->opener[at] != LTH_NONE)
-		at = spans->opener[at];
-	if (instrs[at].op == LTH_INSTR_ELSE)
-		for (uint32_t end = at; instrs[at].op != LTH_INSTR_IF || instrs[at].target != end;)
-			at--;
-	return at;
-}
-
-/* At the first ALLOC; with an output, outside of all blocks and before anything touches it. */
-static void find_sites(const struct lth_program *program, struct classes *c)
-{
-	lth_spans_find(&c->spans, program);
-	lth_program_swap_classes(program, c->of);
-	for (uint32_t s = 0; s < program->num_storages; s++) {
-		c->size[c->of[s]]++;
-		c->site[s] = LTH_NONE;
-	}
-	for (uint32_t i = 0; i < program->num_instrs; i++) {
-		const struct lth_instr *instr = &program->instrs[i];
-		if (instr->op == LTH_INSTR_ALLOC && c->site[c->of[instr->storage]] == LTH_NONE)
-			c->site[c->of[instr->storage]] = i;
-		for (uint32_t k = 0; k < instr->num_tensors; k++) {
-			uint32_t s = lth_tensor_storage(program, instr->tensors[k]);
-			if (s != LTH_NONE && c->site[c->of[s]] == LTH_NONE)
-				c->site[c->of[s]] = i;
-		}
-	}
-	for (uint32_t s = 0; s < program->num_storages; s++)
-		if (program->storages[s].kind == LTH_STORAGE_OUTPUT && c->site[c->of[s]] != LTH_NONE)
-			c->site[c->of[s]] = outermost(program, &c->spans, c->site[c->of[s]]);
-	for (uint32_t s = 0; s < program->num_storages; s++)
-		if (c->size[s] < 2)
-			c->site[s] = LTH_NONE;
-		else if (c->site[s] != LTH_NONE)
-			c->here[c->site[s]] = true;
-}
-
-/* Those that swap begin side by side; storages of the arena that nothing mentions any more do not begin. */
-static void gather_allocs(struct lth_program *program, const struct classes *c, struct lth_instr *out)
-{
-	uint32_t count = 0;
-	for (uint32_t i = 0; i < program->num_instrs; i++) {
-		const struct lth_instr *instr = &program->instrs[i];
-		bool alloc = instr->op == LTH_INSTR_ALLOC;
-		for (uint32_t s = 0; c->here[i] && s < program->num_storages; s++)
-			if (c->site[c->of[s]] == i && c->spans.born[s] != LTH_NONE && c->spans.last[s] != LTH_NONE) {
-				out[count] = lth_instr_of(LTH_INSTR_ALLOC);
-				out[count++].storage = s;
-			}
-		bool idle = alloc && program->storages[instr->storage].kind == LTH_STORAGE_ARENA &&
-			    c->spans.last[instr->storage] == LTH_NONE;
-		if (!alloc || (c->size[c->of[instr->storage]] < 2 && !idle))
-			out[count++] = *instr;
-	}
-	program->instrs = out;
-	program->num_instrs = program->cap_instrs = count;
-}
-
-/* What swaps with outputs ends with the program and must not be one that the runtime copies out. */
-static bool classes_hold(const struct lth_program *program, const struct classes *c, bool *has_output)
-{
-	for (uint32_t s = 0; s < program->num_storages; s++)
-		has_output[c->of[s]] |= program->storages[s].kind == LTH_STORAGE_OUTPUT;
-	for (uint32_t s = 0; s < program->num_storages; s++)
-		if (has_output[c->of[s]] && program->storages[s].kind != LTH_STORAGE_OUTPUT &&
-		    c->spans.last[s] == program->num_instrs)
-			return false;
-	return true;
-}
-
 /* --- a trial */
 
-enum outcome { REFUSED, MADE, FAILED };
-
-/* The list that w->out holds becomes the program's, with its ALLOCs and KILLs in place. */
-static enum outcome settle(struct swapper *w, struct lth_program *program, bool kills, struct lth_diag *diag)
-{
-	struct classes c = {0};
-	bool *has_output = calloc(program->num_storages + 1, sizeof(*has_output));
-	enum outcome outcome = FAILED;
-	program->instrs = w->out;
-	program->num_instrs = program->cap_instrs = w->num_out;
-	struct lth_instr *list = lth_arena_array(program->arena, w->num_out + 1, sizeof(*list));
-	c.of = calloc(program->num_storages + 1, sizeof(*c.of));
-	c.size = calloc(program->num_storages + 1, sizeof(*c.size));
-	c.site = calloc(program->num_storages + 1, sizeof(*c.site));
-	c.here = calloc(program->num_instrs + 1, sizeof(*c.here));
-	if (!has_output || !list || !c.of || !c.size || !c.site || !c.here || !lth_spans_init(&c.spans, program)) {
-		no_memory(diag);
-	} else if (lth_program_link_blocks(program, diag) == LTH_OK) {
-		find_sites(program, &c);
-		outcome = classes_hold(program, &c, has_output) ? MADE : REFUSED;
-		gather_allocs(program, &c, list);
-		if (lth_program_link_blocks(program, diag) != LTH_OK ||
-		    (kills && lth_manifest_lifetimes(program, diag) != LTH_OK))
-			outcome = FAILED;
-		lth_lifetimes_set_ranges(program);
-	}
-	lth_spans_free(&c.spans);
-	free(c.of);
-	free(c.size);
-	free(c.site);
-	free(c.here);
-	free(has_output);
-	return outcome;
-}
-
-static enum outcome apply(struct swapper *w, struct lth_program *program, bool kills, struct lth_diag *diag)
+static enum lth_swap_outcome apply(struct swapper *w, struct lth_program *program, bool kills, struct lth_diag *diag)
 {
 	w->arena = program->arena;
 	w->out = lth_arena_array(w->arena, w->program->num_instrs + 1, sizeof(*w->out));
 	if (!w->out) {
 		no_memory(diag);
-		return FAILED;
+		return LTH_SWAP_FAILED;
 	}
 	share_spares(w);
 	rewrite(w);
 	for (uint32_t t = 0; t < program->num_tensors; t++)
 		program->tensors[t].storage = w->became[program->tensors[t].storage];
-	return settle(w, program, kills, diag);
+	return lth_swap_settle(program, w->out, w->num_out, kills, diag);
 }
 
 /* Live bounds at the named samples; where sizes overflow there is none. */
@@ -349,12 +228,12 @@ static void find_bounds(const struct lth_program *program, int64_t *symbols, int
 }
 
 /* What the chosen swaps make of a copy of the program: no sample may have a higher bound. */
-static enum outcome try_swaps(struct swapper *w, bool kills, int64_t *symbols, const int64_t *allowed,
+static enum lth_swap_outcome try_swaps(struct swapper *w, bool kills, int64_t *symbols, const int64_t *allowed,
 			      struct lth_diag *diag)
 {
 	struct lth_program trial = *w->program;
 	int64_t bounds[LTH_NAMED_SAMPLES];
-	enum outcome outcome = FAILED;
+	enum lth_swap_outcome outcome = LTH_SWAP_FAILED;
 	trial.arena = lth_arena_create(0);
 	if (trial.arena) {
 		trial.storages = lth_arena_memdup(trial.arena, trial.storages,
@@ -365,11 +244,11 @@ static enum outcome try_swaps(struct swapper *w, bool kills, int64_t *symbols, c
 		no_memory(diag);
 	else
 		outcome = apply(w, &trial, kills, diag);
-	if (outcome == MADE) {
+	if (outcome == LTH_SWAP_MADE) {
 		find_bounds(&trial, symbols, bounds);
 		for (uint32_t i = 0; i < LTH_NAMED_SAMPLES; i++)
 			if (bounds[i] > allowed[i])
-				outcome = REFUSED;
+				outcome = LTH_SWAP_REFUSED;
 	}
 	lth_arena_destroy(&trial.arena);
 	return outcome;
@@ -387,35 +266,35 @@ static bool find_loop(struct swapper *w, uint32_t number)
 }
 
 /* All that may be swapped in one loop, or what of it costs no memory, one after the other. */
-static enum outcome choose(struct swapper *w, bool kills, int64_t *symbols, const int64_t *allowed, struct lth_diag *diag)
+static enum lth_swap_outcome choose(struct swapper *w, bool kills, int64_t *symbols, const int64_t *allowed, struct lth_diag *diag)
 {
 	uint32_t count = 0, made = 0;
 	for (uint32_t i = w->loop; i < w->end; i++)
 		count += w->chosen[i] = may_swap(w, i);
-	enum outcome outcome = count ? try_swaps(w, kills, symbols, allowed, diag) : REFUSED;
-	if (outcome != REFUSED || count < 2)
+	enum lth_swap_outcome outcome = count ? try_swaps(w, kills, symbols, allowed, diag) : LTH_SWAP_REFUSED;
+	if (outcome != LTH_SWAP_REFUSED || count < 2)
 		return outcome;
 	memset(w->chosen, 0, w->program->num_instrs * sizeof(*w->chosen));
-	for (uint32_t i = w->loop; i < w->end && outcome != FAILED; i++) {
+	for (uint32_t i = w->loop; i < w->end && outcome != LTH_SWAP_FAILED; i++) {
 		if (!may_swap(w, i))
 			continue;
 		w->chosen[i] = true;
 		outcome = try_swaps(w, kills, symbols, allowed, diag);
-		w->chosen[i] = outcome == MADE;
-		made += outcome == MADE;
+		w->chosen[i] = outcome == LTH_SWAP_MADE;
+		made += outcome == LTH_SWAP_MADE;
 	}
-	return outcome == FAILED ? FAILED : made ? MADE : REFUSED;
+	return outcome == LTH_SWAP_FAILED ? LTH_SWAP_FAILED : made ? LTH_SWAP_MADE : LTH_SWAP_REFUSED;
 }
 
-static enum outcome swap_loop(struct swapper *w, struct lth_program *program, bool kills, int64_t *symbols,
+static enum lth_swap_outcome swap_loop(struct swapper *w, struct lth_program *program, bool kills, int64_t *symbols,
 			      const int64_t *allowed, struct lth_diag *diag)
 {
-	enum outcome outcome = REFUSED;
-	for (int apart = 0; apart < 2 && outcome == REFUSED; apart++) {
+	enum lth_swap_outcome outcome = LTH_SWAP_REFUSED;
+	for (int apart = 0; apart < 2 && outcome == LTH_SWAP_REFUSED; apart++) {
 		w->shares = !apart;
 		outcome = choose(w, kills, symbols, allowed, diag);
 	}
-	return outcome == MADE ? apply(w, program, kills, diag) : outcome;
+	return outcome == LTH_SWAP_MADE ? apply(w, program, kills, diag) : outcome;
 }
 
 /* Facts of the program as it is by now. */
@@ -445,7 +324,7 @@ static enum lth_code swap_arena(struct swapper *w, struct lth_program *program, 
 			allowed[i] += tight || allowed[i] > INT64_MAX / 2 ? 0 : allowed[i] / SLACK;
 		if (!look(w))
 			return no_memory(diag);
-		if (swap_loop(w, program, kills, symbols, allowed, diag) == FAILED)
+		if (swap_loop(w, program, kills, symbols, allowed, diag) == LTH_SWAP_FAILED)
 			return diag->code;
 	}
 	return LTH_OK;

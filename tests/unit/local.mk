@@ -71,7 +71,7 @@ check_PROGRAMS += %D%/test_import
 %C%_test_import_LDADD = $(lathe_graph_libs) $(CHECK_LIBS)
 TESTS += %D%/test_import
 check_PROGRAMS += %D%/test_memory
-%C%_test_memory_SOURCES = %D%/test_memory.c
+%C%_test_memory_SOURCES = %D%/test_memory.c %D%/random_programs.c %D%/random_programs.h
 %C%_test_memory_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 %C%_test_memory_LDADD = compiler/memory/libmemory.a compiler/memory/plan/libplan.a compiler/ops/libops.a \
 	compiler/lower/liblower.a compiler/ops/libops.a compiler/ir/libir.a runtime/program/libprogram.a \

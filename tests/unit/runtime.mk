@@ -5,10 +5,15 @@ check_PROGRAMS += %D%/test_program
 %C%_test_program_LDADD = runtime/program/libprogram.a runtime/base/libbase.a $(CHECK_LIBS) -lm
 TESTS += %D%/test_program
 check_PROGRAMS += %D%/test_exec
-%C%_test_exec_SOURCES = %D%/test_exec.c
+%C%_test_exec_SOURCES = %D%/test_exec.c %D%/exec_fixture.c %D%/exec_fixture.h
 %C%_test_exec_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 %C%_test_exec_LDADD = runtime/exec/librt.a runtime/program/libprogram.a runtime/base/libbase.a $(CHECK_LIBS) -lm -lpthread
 TESTS += %D%/test_exec
+check_PROGRAMS += %D%/test_exec_flow
+%C%_test_exec_flow_SOURCES = %D%/test_exec_flow.c %D%/exec_fixture.c %D%/exec_fixture.h
+%C%_test_exec_flow_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+%C%_test_exec_flow_LDADD = runtime/exec/librt.a runtime/program/libprogram.a runtime/base/libbase.a $(CHECK_LIBS) -lm -lpthread
+TESTS += %D%/test_exec_flow
 # The runtime's images, linked with ld as the compiler does.
 check_PROGRAMS += %D%/image_blob %D%/test_image
 %C%_image_blob_SOURCES = %D%/image_blob.c
