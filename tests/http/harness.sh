@@ -103,6 +103,8 @@ expect_problem() {
 
 # field NAME [FILE]: a string member, the last of its name; of the last answer unless a file is given.
 field() { sed -n "s/.*\"$1\":\"\\([^\"]*\\)\".*/\\1/p" "${2-$work/body}"; }
+# job: the id of the last answer's job; one that has ended before its handle is on the disk is answered for at once.
+job() { sed -n 's/^[Ll]athe-[Jj]ob: \(j[0-9a-f]*\).*/\1/p' "$work/headers"; }
 metric() { curl -s "$url/metrics" | sed -n "s/^lathe_$1 //p"; }
 expect_metric() { [ "$(metric "$1")" = "$2" ] || fail "lathe_$1 is $(metric "$1"), not $2"; }
 digest_of() { printf 'sha256:%s' "$(sha256sum "$1" | cut -d' ' -f1)"; }
