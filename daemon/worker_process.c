@@ -221,8 +221,8 @@ void lth_worker_spawn(struct lth_pool *pool)
 	worker->open_handles = HANDLES;
 	pool->metrics->values[LTH_METRIC_WORKERS_STARTED]++;
 	if (error) {
-		lth_log_event(pool->log, LTH_LOG_ERROR, NULL, "worker-start-failed", "worker", worker->name, "error",
-			      uv_strerror(error), NULL);
+		lth_log_event(pool->log, LTH_LOG_ERROR, NULL, "worker-start-failed", "worker", worker->name, "program",
+			      pool->config->worker_path, "error", uv_strerror(error), NULL);
 		pool->failed_starts++;
 		worker->state = LTH_WORKER_LEAVING;
 		worker->exited = true;
