@@ -49,9 +49,3 @@ char *lth_problem_text(const struct lth_diag *diag, const json_t *extra)
 	json_decref(problem);
 	return text;
 }
-
-char *lth_problem_line(const struct lth_diag *diag)
-{
-	char line[4096], *text;
-	return asprintf(&text, "%s\n", lth_diag_line(diag, line, sizeof(line))) < 0 ? NULL : text;
-}

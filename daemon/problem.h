@@ -10,7 +10,5 @@
 /* `extra`: members to add (job, signal, stage, missing ...), borrowed, may be NULL. The text is malloc'ed; NULL when
  * out of memory. */
 char *lth_problem_text(const struct lth_diag *diag, const json_t *extra);
-/* The same for people: one line. */
-char *lth_problem_line(const struct lth_diag *diag);
 
 #endif

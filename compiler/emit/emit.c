@@ -30,23 +30,12 @@ static const char *const kind_names[LTH_NUM_EMITS] = {
 	[LTH_EMIT_ARCHIVE] = "a",
 };
 
-static const char header_text[] =
-	"/* What a model compiled by Lathe to an object or archive defines. lathe.h describes the table. */\n"
-	"#ifndef LATHE_MODEL_H\n#define LATHE_MODEL_H\n\n#include <stdint.h>\n\n"
-	"#ifdef __cplusplus\nextern \"C\" {\n#endif\nconst void *lathe_query(uint32_t version);\n"
-	"#ifdef __cplusplus\n}\n#endif\n\n#endif\n";
-
 enum lth_emit_kind lth_emit_kind_by_name(const char *name)
 {
 	for (int kind = 0; kind < LTH_NUM_EMITS; kind++)
 		if (kind_names[kind] && strcmp(kind_names[kind], name) == 0)
 			return (enum lth_emit_kind)kind;
 	return LTH_NUM_EMITS;
-}
-
-const char *lth_emit_header(void)
-{
-	return header_text;
 }
 
 void lth_emit_runtime_file(const char *file, char *out, size_t size)

@@ -65,9 +65,6 @@ LTH_MUST_CHECK enum lth_code lth_emit_file(enum lth_emit_kind kind, const struct
  * caller's. */
 enum lth_emit_kind lth_emit_kind_by_name(const char *name);
 
-/* C declarations for those who link an object or archive. Static text. */
-const char *lth_emit_header(void);
-
 /* Where rt-so.o, rt-exe.o or rt-media.o is: in $LATHE_LIBEXEC, else `lathe` beside the running program, else the build
  * folder it stands in, else where configure put it. */
 void lth_emit_runtime_file(const char *file, char *out, size_t size);

@@ -18,9 +18,6 @@ struct lth_sx_pool *lth_lower_pool(struct lth_lower *lower);
 /* The element of `value` at `index` (rank entries), in the value's compute type. Values produced inside the group are
  * evaluated in place; known contents and scalar constants become constants. Index must be in range. */
 lth_sx lth_read(struct lth_lower *lower, lth_value_id value, const lth_sx *index);
-/* The element at a row-major linear index of the logical shape; what Reshape and its kin read. A load needs no division
- * when the value is dense and row-major in memory. */
-lth_sx lth_read_flat(struct lth_lower *lower, lth_value_id value, lth_sx flat);
 /* Row-major linear index of `index` in the shape of `value`, and back. */
 lth_sx lth_flatten_index(struct lth_lower *lower, lth_value_id value, const lth_sx *index);
 void lth_unflatten_index(struct lth_lower *lower, lth_value_id value, lth_sx flat, lth_sx *out_index);

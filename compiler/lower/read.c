@@ -428,37 +428,6 @@ void lth_unflatten_index(struct lth_lower *lower, lth_value_id value, lth_sx fla
 	}
 }
 
-/* Is the value in memory as one dense row-major run? */
-static bool row_major(struct lth_lower *lower, lth_value_id value)
-{
-	const struct lth_value *v = &lower->graph->values[value];
-	lth_dim step = lth_dim_const(lower->graph->dims, 1);
-	if (lth_lower_in_group(lower, value) || !lower->accesses[value].strides)
-		return false;
-	for (uint32_t axis = v->type.rank; axis-- > 0;) {
-		int64_t extent;
-		bool one = lth_dim_is_const(lower->graph->dims, v->type.dims[axis], &extent) && extent == 1;
-		if (!one && lower->accesses[value].strides[axis] != step)
-			return false;
-		step = lth_dim_mul(lower->graph->dims, step, v->type.dims[axis]);
-	}
-	return !packed_dtype(v->type.dtype) && lth_compute_dtype(v->type.dtype) != LTH_NUM_DTYPES;
-}
-
-lth_sx lth_read_flat(struct lth_lower *lower, lth_value_id value, lth_sx flat)
-{
-	lth_sx index[LTH_MAX_RANK];
-	const struct lth_value *v = &lower->graph->values[value];
-	int64_t width = (int64_t)lth_dtype_bits(v->type.dtype) / 8;
-	bool single = v->def == LTH_DEF_CONSTANT && v->constant.bytes == width;
-	if (v->def != LTH_DEF_CONSTANT && lth_contents_suffice(lower->graph, value))
-		return contents_element(lower, value, flat);
-	if (!single && row_major(lower, value))
-		return lth_sx_load(lower->pool, lth_lower_operand(lower, value, false), v->type.dtype, flat);
-	lth_unflatten_index(lower, value, flat, index);
-	return lth_read(lower, value, index);
-}
-
 const lth_dim *lth_lower_strides(struct lth_lower *lower, lth_value_id value)
 {
 	return lower->accesses[value].strides;

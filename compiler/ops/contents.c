@@ -144,20 +144,6 @@ enum lth_code lth_infer_need_consts(struct lth_infer *infer, uint32_t input, con
 	return LTH_OK;
 }
 
-enum lth_code lth_infer_need_const(struct lth_infer *infer, uint32_t input, int64_t *out)
-{
-	const int64_t *list;
-	uint32_t count;
-	enum lth_code code = lth_infer_need_consts(infer, input, &list, &count);
-	if (code)
-		return code;
-	if (count != 1)
-		return lth_infer_reject(infer, "one element", "%s has %u elements", lth_infer_input_text(infer, input),
-					count);
-	*out = list[0];
-	return LTH_OK;
-}
-
 bool lth_infer_wants_contents(const struct lth_infer *infer, uint32_t output, uint32_t *out_count)
 {
 	if (output >= infer->node->num_outputs || infer->node->outputs[output] == LTH_NONE)

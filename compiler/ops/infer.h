@@ -51,8 +51,6 @@ LTH_MUST_CHECK enum lth_code lth_infer_need_ints(struct lth_infer *infer, uint32
 /* The same for what must be plain numbers at compile time (axes, ranks). */
 LTH_MUST_CHECK enum lth_code lth_infer_need_consts(struct lth_infer *infer, uint32_t input, const int64_t **out,
 						   uint32_t *out_count);
-/* An integer scalar (one element) as a plain number. */
-LTH_MUST_CHECK enum lth_code lth_infer_need_const(struct lth_infer *infer, uint32_t input, int64_t *out);
 /* The contents of any value, as the lowering of an operator needs them again; NULL where unknown. */
 const struct lth_contents *lth_value_contents(struct lth_graph *graph, lth_value_id value);
 

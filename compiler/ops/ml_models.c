@@ -221,8 +221,10 @@ static enum lth_code infer_pair_coupling(struct lth_infer *infer)
 		code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, 0, 1),
 					 lth_dim_const(infer->dims, classes * (classes - 1) / 2),
 					 "a column for each pair");
+	if (code)
+		return code;
 	const lth_dim dims[2] = {lth_infer_dim(infer, 0, 0), lth_dim_const(infer->dims, classes)};
-	return code ? code : lth_infer_output(infer, 0, LTH_DTYPE_F32, 2, dims);
+	return lth_infer_output(infer, 0, LTH_DTYPE_F32, 2, dims);
 }
 
 const struct lth_op_impl lth_impl_pair_coupling = {.infer = infer_pair_coupling, .builtin = "pair_coupling"};

@@ -170,13 +170,3 @@ bool lth_layout_through(struct lth_graph *graph, const struct lth_node *node, co
 		return false;
 	}
 }
-
-bool lth_layout_same_bytes(struct lth_graph *graph, const struct lth_node *node)
-{
-	uint8_t order[LTH_MAX_RANK];
-	if (node->num_inputs == 0 || node->inputs[0] == LTH_NONE ||
-	    !lth_layout_through(graph, node, graph->values[node->inputs[0]].layout, order))
-		return false;
-	const struct lth_value *output = &graph->values[node->outputs[0]];
-	return lth_layout_equal(graph, &output->type, order, output->layout);
-}

@@ -17,10 +17,6 @@ bool lth_layout_equal(const struct lth_graph *graph, const struct lth_type *type
 /* The axis that neighbours in memory differ in; LTH_NONE when there is one element. */
 uint32_t lth_layout_innermost(const struct lth_graph *graph, const struct lth_value *value);
 
-/* True for a movement node (Reshape, Transpose, Squeeze, ...) whose output 0 has, in its layout, exactly the bytes of
- * its input 0 in its own: given a dense input it is a view that costs nothing. */
-bool lth_layout_same_bytes(struct lth_graph *graph, const struct lth_node *node);
-
 /* The layout that makes the node's output 0 such a view of its input laid out as `layout`: writes one entry an axis of
  * the output. False when there is none. */
 bool lth_layout_through(struct lth_graph *graph, const struct lth_node *node, const uint8_t *layout, uint8_t *out);

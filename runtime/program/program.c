@@ -36,12 +36,6 @@ unsigned lth_expr_operands(enum lth_expr_op op)
 	return exprs[op].operands;
 }
 
-bool lth_expr_commutes(enum lth_expr_op op)
-{
-	assert(op < LTH_NUM_EXPRS);
-	return exprs[op].commutes;
-}
-
 bool lth_expr_is_real(enum lth_expr_op op)
 {
 	return exprs[op].real == 1 || op == LTH_EXPR_TOREAL;

@@ -226,7 +226,6 @@ LTH_MUST_CHECK enum lth_code lth_program_link_blocks(struct lth_program *program
 /* Facts from the tables. */
 const char *lth_expr_text(enum lth_expr_op op);
 unsigned lth_expr_operands(enum lth_expr_op op);
-bool lth_expr_commutes(enum lth_expr_op op); /* its operands are kept in one order */
 bool lth_expr_is_real(enum lth_expr_op op); /* its value is a double */
 bool lth_expr_takes_real(enum lth_expr_op op); /* its operands are doubles */
 const char *lth_instr_text(enum lth_instr_op op);

@@ -11,7 +11,7 @@ enum { LTH_MAX_TILE_ROWS = 8, LTH_MAX_TILE_VECTORS = 8, LTH_MAX_ACCUMULATORS = 3
 
 /* One row of templates.def. */
 struct lth_template {
-	const char *name, *description;
+	const char *name;
 	enum lth_problem_kind problem;
 	/* Whether it takes the problem; fills packs, flops and variant. */
 	bool (*plan)(struct lth_dims *dims, const struct lth_machine *machine, const struct lth_problem *problem,

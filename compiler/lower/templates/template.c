@@ -4,8 +4,7 @@
 #include <string.h>
 
 static const struct lth_template templates[] = {
-#define LTH_TEMPLATE(name, problem, text, plan, emit, description)                                                     \
-	{text, description, LTH_PROBLEM_##problem, plan, emit},
+#define LTH_TEMPLATE(name, problem, text, plan, emit, description) {text, LTH_PROBLEM_##problem, plan, emit},
 #include "compiler/lower/templates/templates.def"
 #undef LTH_TEMPLATE
 };
@@ -13,11 +12,6 @@ static const struct lth_template templates[] = {
 const char *lth_template_name(const struct lth_template *chosen)
 {
 	return chosen->name;
-}
-
-const char *lth_template_description(const struct lth_template *chosen)
-{
-	return chosen->description;
 }
 
 /* The types that templates compute in at all; bytes are multiplied as i32. */

@@ -206,7 +206,6 @@ struct lth_template_plan {
 };
 
 const char *lth_template_name(const struct lth_template *chosen);
-const char *lth_template_description(const struct lth_template *chosen);
 
 /* The first template of the table that takes the problem; false when none does (the caller falls back to reductions).
  */

@@ -88,10 +88,10 @@ static enum lth_code exact(struct run *run, struct lth_diag *diag)
 }
 
 static const struct {
-	const char *name, *description;
+	const char *name;
 	enum lth_code (*run)(struct run *run, struct lth_diag *diag);
 } strategies[LTH_NUM_PLAN] = {
-#define LTH_PLAN_STRATEGY(name, text, run, description) [LTH_PLAN_##name] = {text, description, run},
+#define LTH_PLAN_STRATEGY(name, text, run, description) [LTH_PLAN_##name] = {text, run},
 #include "compiler/memory/plan/plan_strategies.def"
 #undef LTH_PLAN_STRATEGY
 };
@@ -99,11 +99,6 @@ static const struct {
 const char *lth_plan_strategy_name(enum lth_plan_strategy strategy)
 {
 	return strategies[strategy].name;
-}
-
-const char *lth_plan_strategy_description(enum lth_plan_strategy strategy)
-{
-	return strategies[strategy].description;
 }
 
 enum lth_plan_strategy lth_plan_strategy_by_name(const char *name)

@@ -74,7 +74,6 @@ LTH_MUST_CHECK enum lth_code lth_plan(const struct lth_buffer *buffers, size_t c
 				      struct lth_diag *diag);
 void lth_plan_result_free(struct lth_plan_result *result);
 const char *lth_plan_strategy_name(enum lth_plan_strategy strategy);
-const char *lth_plan_strategy_description(enum lth_plan_strategy strategy);
 /* LTH_NUM_PLAN when there is none of this name. */
 enum lth_plan_strategy lth_plan_strategy_by_name(const char *name);
 
