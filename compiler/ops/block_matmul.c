@@ -120,8 +120,11 @@ static bool block_matmul_problem(struct lth_lower *lower, const struct lth_node 
 {
 	struct lth_dims *dims = lth_lower_graph(lower)->dims;
 	lth_dim zero = lth_dim_const(dims, 0), one = lth_dim_const(dims, 1);
-	lth_value_id a = node->inputs[A], zeros = lth_node_input(node, ZERO_POINTS);
+	lth_value_id a = node->inputs[A], w = node->inputs[W], scales = node->inputs[SCALES];
+	lth_value_id zeros = lth_node_input(node, ZERO_POINTS);
+	const lth_dim *w_strides = lth_lower_strides(lower, w), *scale_strides = lth_lower_strides(lower, scales);
 	struct lth_gemm *gemm = &out->gemm;
+	const lth_dim *a_strides = lth_lower_strides(lower, a);
 	uint32_t last = lth_rank(lower, a) - 1;
 	if (last > LTH_MAX_TEMPLATE_AXES)
 		return false;
@@ -129,25 +132,26 @@ static bool block_matmul_problem(struct lth_lower *lower, const struct lth_node 
 	out->compute = LTH_DTYPE_F32;
 	gemm->num_rows = last;
 	for (uint32_t i = 0; i < last; i++)
-		gemm->rows[i] = (struct lth_gemm_axis){lth_extent_dim(lower, a, (int32_t)i), lth_lower_strides(lower, a)[i], zero};
+		gemm->rows[i] = (struct lth_gemm_axis){lth_extent_dim(lower, a, (int32_t)i), a_strides[i], zero};
 	gemm->k = lth_extent_dim(lower, a, -1);
-	gemm->n = lth_extent_dim(lower, node->inputs[W], 1);
-	gemm->a_k_stride = lth_lower_strides(lower, a)[last];
+	gemm->n = lth_extent_dim(lower, w, 1);
+	gemm->a_k_stride = a_strides[last];
 	gemm->a = lth_operand_of(lower, a);
-	gemm->b = lth_operand_of(lower, node->inputs[W]);
+	gemm->b = lth_operand_of(lower, w);
 	gemm->b_k_stride = gemm->b_n_stride = one;
+	lth_dim count = lth_extent_dim(lower, scales, 0);
 	out->blocks = (struct lth_blocks){.bits = (unsigned)lth_op_int(node, "bits"),
 					  .size = lth_op_int(node, "block_size"),
-					  .count = lth_extent_dim(lower, node->inputs[SCALES], 0),
-					  .row_stride = lth_lower_strides(lower, node->inputs[W])[0],
-					  .scale_stride = lth_lower_strides(lower, node->inputs[SCALES])[0],
-					  .scales = lth_operand_of(lower, node->inputs[SCALES]),
+					  .count = count,
+					  .row_stride = w_strides[0],
+					  .scale_stride = scale_strides[0],
+					  .scales = lth_operand_of(lower, scales),
 					  .zeros = {.pointer = LTH_LV_NONE}};
-	if (lth_lower_strides(lower, node->inputs[W])[1] != one || lth_lower_strides(lower, node->inputs[SCALES])[1] != one)
+	if (w_strides[1] != one || scale_strides[1] != one)
 		return false;
 	out_values->x = a;
-	out_values->w = node->inputs[W];
-	out_values->scales = node->inputs[SCALES];
+	out_values->w = w;
+	out_values->scales = scales;
 	if (zeros == LTH_NONE)
 		return true;
 	out_values->w_zeros = zeros;

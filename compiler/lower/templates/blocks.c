@@ -75,8 +75,9 @@ void lth_blocks_fill(struct lth_tiles *tiles, const struct lth_tile *tile, lth_l
 		lth_lv at = t_add_const(fn, t_mul_const(fn, row, each * width), (int64_t)v * tile->lanes);
 		for (unsigned shift = 0; shift < 8; shift += bits) {
 			lth_lv value = t_sub(fn, take_bits(fn, bytes, shift, bits), panel.zero[v]);
-			lth_loop_store(fn, lth_loop_offset(fn, tiles->panel, at, LTH_DTYPE_F32),
-				       t_mul(fn, value, panel.scale[v]), LTH_DTYPE_F32, LTH_LV_NONE);
+			value = t_mul(fn, value, panel.scale[v]);
+			lth_loop_store(fn, lth_loop_offset(fn, tiles->panel, at, LTH_DTYPE_F32), value, LTH_DTYPE_F32,
+				       LTH_LV_NONE);
 			at = t_add_const(fn, at, width);
 		}
 	}

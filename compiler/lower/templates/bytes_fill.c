@@ -41,9 +41,10 @@ static void fill_from_rows(const struct fill *f)
 	lth_lv quad = lth_loop_for(fn, lth_loop_i64(fn, 0), f->quads, 1, NULL, 0, NULL);
 	for (unsigned v = 0; v < f->tile->vectors; v++) {
 		lth_lv first = lth_loop_i64(fn, (int64_t)v * f->tile->lanes);
+		lth_lv quads = interleave_rows(f, t_mul_const(fn, quad, QUAD), first);
 		lth_lv at = t_add(fn, t_mul_const(fn, quad, lth_tile_width(f->tile)), first);
-		lth_loop_store(fn, lth_loop_offset(fn, f->tiles->panel, at, LTH_DTYPE_I32),
-			       interleave_rows(f, t_mul_const(fn, quad, QUAD), first), LTH_DTYPE_I32, LTH_LV_NONE);
+		lth_loop_store(fn, lth_loop_offset(fn, f->tiles->panel, at, LTH_DTYPE_I32), quads, LTH_DTYPE_I32,
+			       LTH_LV_NONE);
 	}
 	lth_loop_end_for(fn, NULL, 0, NULL);
 }

@@ -83,7 +83,8 @@ static void sum_taps(struct spread *s, lth_lv *sums)
 	x = lth_loop_load(fn, x, s->compute, s->lanes, LTH_LV_NONE);
 	lth_lv from = t_mul(fn, channel, lth_t_stride(s->emit, p->w_in_stride));
 	for (unsigned i = 0; i < count; i++) {
-		lth_lv at = t_add(fn, t_mul_const(fn, out_step, i / s->taps), t_mul_const(fn, tap_step, i % s->taps));
+		lth_lv at = t_mul_const(fn, out_step, i / s->taps);
+		at = t_add(fn, at, t_mul_const(fn, tap_step, i % s->taps));
 		at = lth_loop_offset(fn, weights, t_add(fn, from, at), p->w.memory);
 		lth_lv weight = lth_loop_load(fn, at, p->w.memory, 1, LTH_LV_NONE);
 		phis[i] = t_fma(fn, lth_loop_splat(fn, weight, s->lanes), x, phis[i]);
