@@ -123,8 +123,8 @@ struct lth_memory_report {
 LTH_MUST_CHECK enum lth_code lth_memory_plan(struct lth_program *program, const struct lth_memory_options *options,
 					     struct lth_memory_report *out, struct lth_diag *diag);
 
-/* Do the plan, and the whole with constants, inputs and outputs, keep to the budgets at every shape of the box (at the
- * hint where it has no top)? LTH_BUDGET_UNREACHABLE tells the least reached, the bound, and who is alive at the peak.
+/* Do the plan, and the whole with constants, inputs and outputs, keep to the budgets at every shape of the box, as far
+ * as it has a top? LTH_BUDGET_UNREACHABLE tells the least reached, the bound, and who is alive at the peak.
  * budget.c */
 LTH_MUST_CHECK enum lth_code lth_memory_check_budget(const struct lth_program *program,
 						     const struct lth_memory_options *options, int64_t constants_bytes,
@@ -140,7 +140,8 @@ LTH_MUST_CHECK enum lth_code lth_memory_arena_budget(const struct lth_program *p
  * shape, of which programs of fixed sizes report the arena. formula.c */
 void lth_memory_formula(const struct lth_program *program, const int64_t *symbols, struct lth_buf *out);
 
-/* Bounds of all expressions where INPUT symbols are within [low, high], by symbol; reals as bits of a double. ranges.c */
+/* Bounds of all expressions where INPUT symbols are within [low, high], by symbol; reals as bits of a double. Of what
+ * depends on a symbol without a top nothing is known. ranges.c */
 struct lth_range {
 	int64_t low, high;
 	bool known;
@@ -148,7 +149,7 @@ struct lth_range {
 void lth_expr_ranges(const struct lth_program *program, const int64_t *low, const int64_t *high,
 		     struct lth_range *out_ranges);
 
-/* The shape of the box (the hint where it has no top) whose arena, or live bound without a plan, is furthest above
+/* The shape of the box (a symbol without a top that counts is at its hint, the others at their tops) whose arena, or live bound without a plan, is furthest above
  * `arena_bytes`, or with inputs and outputs above `total_bytes`: its symbols, and what no shape is further above than.
  * With limits other than 0 and none, the first shape above them is taken. worst.c */
 struct lth_memory_limits {

@@ -74,6 +74,11 @@ static struct lth_range combine(enum lth_expr_op op, const struct lth_range *a, 
 	return range;
 }
 
+static bool has_range(const struct lth_symbol *symbol)
+{
+	return symbol->source == LTH_SOURCE_INPUT && symbol->max != INT64_MAX;
+}
+
 void lth_expr_ranges(const struct lth_program *program, const int64_t *low, const int64_t *high,
 		     struct lth_range *out_ranges)
 {
@@ -82,7 +87,7 @@ void lth_expr_ranges(const struct lth_program *program, const int64_t *low, cons
 		const struct lth_expr *e = &program->exprs[i];
 		if (e->op == LTH_EXPR_SYMBOL)
 			out_ranges[i] = (struct lth_range){.low = low[e->a], .high = high[e->a],
-							   .known = program->symbols[e->a].source == LTH_SOURCE_INPUT};
+							   .known = has_range(&program->symbols[e->a])};
 		else if (lth_expr_operands(e->op) == 0)
 			out_ranges[i] = point(lth_expr_is_real(e->op), e->value);
 		else

@@ -2,7 +2,8 @@
  * the symbols: a detector that scales images to a given side takes more for oblong ones than for the largest. So boxes
  * are cut in two, the one with the highest bound first; a bound is the need at sizes of which each is at its own upper
  * bound (ranges.c), and what is no higher than the best shape found is dropped. Where all sizes are monotone the top is
- * the answer at once. Thread rule: reads the program only. */
+ * the answer at once. A symbol without a top does no harm where no size that counts depends on it. Thread rule: reads
+ * the program only. */
 #include "compiler/memory/memory.h"
 
 #include "runtime/base/checked.h"
@@ -50,7 +51,8 @@ static int64_t bound_of(struct search *s, const struct box *box)
 	for (uint32_t i = 0; i < program->num_storages; i++) {
 		const struct lth_range *range = &s->ranges[program->storages[i].size];
 		const struct lth_storage *storage = &program->storages[i];
-		if (!range->known && storage->kind != LTH_STORAGE_POOL)
+		bool counts = storage->kind == LTH_STORAGE_ARENA || s->limits->total_bytes < INT64_MAX;
+		if (!range->known && counts && storage->kind != LTH_STORAGE_POOL)
 			return INT64_MAX;
 		s->sizes[i] = !range->known ? -1 : range->high > 0 ? range->high : 0;
 	}
@@ -153,7 +155,7 @@ static int64_t close_in(struct search *s)
 	}
 }
 
-/* The box's corners, in multiples; false when a symbol has no top. */
+/* The box's corners, in multiples; false when a symbol has no top: it stays at its hint. */
 static bool corners(const struct lth_program *program, int64_t *low, int64_t *high)
 {
 	bool bounded = lth_symbols_at_top(program, high);
@@ -162,7 +164,7 @@ static bool corners(const struct lth_program *program, int64_t *low, int64_t *hi
 		low[i] = lth_ceildiv_i64(symbol->min, symbol->multiple) * symbol->multiple;
 		if (symbol->source == LTH_SOURCE_INPUT)
 			high[i] = lth_floordiv_i64(high[i], symbol->multiple) * symbol->multiple;
-		low[i] = low[i] < high[i] ? low[i] : high[i];
+		low[i] = low[i] < high[i] && symbol->max != INT64_MAX ? low[i] : high[i];
 	}
 	return bounded;
 }
@@ -185,13 +187,17 @@ enum lth_code lth_memory_worst(const struct lth_program *program, const struct l
 	s->sizes = sizes;
 	s->best = out_symbols;
 	bool bounded = corners(program, low, high);
-	if (!bounded)
+	bool boxed = open_box(s, low, high) && (bounded || s->boxes[0].bound < INT64_MAX);
+	struct lth_diag ignored = {0};
+	struct box top = {.low = low, .high = high};
+	code = try_top(s, &top, bounded ? diag : &ignored);
+	if (code != LTH_OK && !bounded) { /* tops and hints together make no shape */
 		lth_symbols_at_hint(program, high);
-	code = try_top(s, &(struct box){.low = low, .high = high}, diag);
-	*out_bound = s->most;
-	if (code != LTH_OK || !bounded)
-		goto done;
-	*out_bound = open_box(s, low, high) ? close_in(s) : INT64_MAX;
+		boxed = false;
+		code = try_top(s, &top, diag);
+	}
+	if (code == LTH_OK)
+		*out_bound = boxed ? close_in(s) : bounded ? INT64_MAX : s->most;
 	for (uint32_t i = 0; i < s->count; i++)
 		free(s->boxes[i].low);
 done:

@@ -1,6 +1,6 @@
-/* Ranges of shape expressions and the shape that needs most, against all shapes of small boxes: random expressions of two
- * symbols, reals and divisions among them, as the sizes of storages that live at random times. LTH_TEST_SEED chooses
- * them. */
+/* Ranges of shape expressions and the shape that needs most, against all shapes of small boxes: random expressions of
+ * two symbols, reals and divisions among them, as the sizes of storages that live at random times. LTH_TEST_SEED
+ * chooses them. */
 #include "compiler/memory/memory.h"
 #include "runtime/memory/figures.h"
 
@@ -66,7 +66,7 @@ static struct lth_program *make_program(void)
 	uint32_t known[SYMBOLS + EXPRS];
 	for (uint32_t i = 0; i < SYMBOLS; i++) {
 		int64_t multiple = between(1, 3);
-		struct lth_symbol symbol = {.name = i ? "w" : "h", .min = 1, .multiple = multiple, .source = LTH_SOURCE_INPUT, .axis = i, .bound = LTH_NONE};
+		struct lth_symbol symbol = {.name = i ? "w" : "h", .multiple = multiple, .axis = i, .bound = LTH_NONE};
 		symbol.min = between(1, 3);
 		symbol.max = between(6, 24);
 		symbol.hint = symbol.max / multiple * multiple;
@@ -195,12 +195,42 @@ START_TEST(no_shape_needs_more)
 }
 END_TEST
 
+/* A symbol without a top counts only where a size depends on it. */
+START_TEST(open_symbols_that_no_size_asks_for)
+{
+	for (int depends = 0; depends < 2; depends++) {
+		arena = lth_arena_create(0);
+		struct lth_program *program = lth_program_create(arena);
+		struct lth_symbol a = {.name = "a", .min = 1, .max = 8, .multiple = 1, .hint = 2, .bound = LTH_NONE};
+		struct lth_symbol b = {.name = "b", .min = 1, .max = INT64_MAX, .multiple = 1, .hint = 3, .bound = LTH_NONE};
+		uint32_t of_a = lth_program_expr(program, LTH_EXPR_SYMBOL, lth_program_symbol(program, &a), LTH_NONE, 0);
+		uint32_t of_b = lth_program_expr(program, LTH_EXPR_SYMBOL, lth_program_symbol(program, &b), LTH_NONE, 0);
+		struct lth_storage storage = {.kind = LTH_STORAGE_ARENA, .alignment = 1, .last = 1};
+		struct lth_storage output = {.kind = LTH_STORAGE_OUTPUT, .size = of_b, .alignment = 1};
+		struct lth_instr instr = lth_instr_of(LTH_INSTR_KILL);
+		storage.size = depends ? of_b : of_a;
+		lth_program_storage(program, &storage);
+		lth_program_storage(program, &output);
+		lth_program_instr(program, &instr);
+		struct lth_memory_limits limits = {.arena_bytes = 4, .total_bytes = INT64_MAX};
+		struct lth_diag diag = {0};
+		int64_t worst[2], bound;
+		ck_assert_int_eq(lth_memory_worst(program, &limits, worst, &bound, &diag), LTH_OK);
+		ck_assert_int_eq(worst[0], 8);
+		ck_assert_int_eq(worst[1], 3);
+		ck_assert_int_eq(bound, depends ? -1 : 4);
+		lth_arena_destroy(&arena);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("worst");
 	TCase *tests = tcase_create("worst");
 	tcase_set_timeout(tests, 120);
 	tcase_add_test(tests, no_shape_needs_more);
+	tcase_add_test(tests, open_symbols_that_no_size_asks_for);
 	suite_add_tcase(suite, tests);
 	SRunner *runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
