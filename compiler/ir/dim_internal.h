@@ -16,7 +16,7 @@
 #include "compiler/ir/dim.h"
 #include "runtime/base/id_table.h"
 
-enum { LTH_DIM_MAX_TERMS = 128, LTH_DIM_MAX_FACTORS = 24, LTH_DIM_MAX_DEPTH = 100, LTH_DIM_MAX_LENGTH = 1 << 14 };
+enum { LTH_DIM_MAX_TERMS = 128, LTH_DIM_MAX_FACTORS = 24, LTH_DIM_MAX_DEPTH = 100, LTH_DIM_MAX_LENGTH = 1 << 17 };
 
 struct lth_dim_term {
 	int64_t weight; /* never 0 in an interned sum */
