@@ -592,6 +592,8 @@ static const struct {
 	 LTH_UNSUPPORTED, "a map whose values are no scalars"},
 	{"input %m : map(string, f32[])\ninput %k : i64[3]\n%y = lathe.MapFind(%m, %k) : f32[]\noutput %y\n",
 	 LTH_INVALID_GRAPH, "found keys of type i64, expected string"},
+	{"input %x : f32[6]\n%y = lathe.PairCoupling(%x) {classes: 4} : f32[]\noutput %y\n", LTH_INVALID_GRAPH,
+	 "input 0 'x' has rank 1, expected rank 2"},
 };
 
 START_TEST(refusal)
