@@ -63,7 +63,7 @@ static enum lth_code check_extent(struct shapes *s, lth_dim extent, lth_dim want
 	return lth_infer_require(infer, LTH_REL_EQ, extent, wanted, rule);
 }
 
-/* A word of ops.def's syntax against an extent. */
+/* A word of shapes.def's syntax against an extent. */
 static enum lth_code check_word(struct shapes *s, struct slice word, lth_dim extent)
 {
 	struct lth_dims *dims = s->infer->dims;
