@@ -10,21 +10,7 @@ static enum lth_code infer_crop(struct lth_infer *infer)
 {
 	const lth_dim *size;
 	uint32_t count;
-	enum lth_code code = lth_infer_need_rank(infer, IMAGES, 4, 4);
-	if (!code)
-		code = lth_infer_need_rank(infer, BOXES, 2, 2);
-	if (!code)
-		code = lth_infer_need_rank(infer, BATCH, 1, 1);
-	if (!code)
-		code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, BOXES, 1),
-					 lth_dim_const(infer->dims, 4), "four coordinates a box");
-	if (!code)
-		code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, BOXES, 0),
-					 lth_infer_dim(infer, BATCH, 0), "an image for each box");
-	if (!code)
-		code = lth_infer_need_ints(infer, SIZE, 1, &size, &count);
-	if (!code && count != 2)
-		code = lth_infer_reject(infer, "a height and a width", "%u numbers", count);
+	enum lth_code code = lth_infer_need_ints(infer, SIZE, 1, &size, &count);
 	if (code)
 		return code;
 	for (uint32_t i = 0; !code && i < 2; i++)

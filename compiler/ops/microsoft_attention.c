@@ -18,12 +18,6 @@ struct attention {
 	bool soft;           /* later keys are kept off by the bias of a mask */
 };
 
-static enum lth_code check_heads(struct lth_infer *infer)
-{
-	int64_t heads = lth_op_int(infer->node, "num_heads");
-	return heads > 0 ? LTH_OK : lth_infer_reject(infer, "num_heads of at least 1", "%lld", (long long)heads);
-}
-
 /* Attributes and inputs that only decoders with a shared cache use: refused by name when they are given. */
 static enum lth_code refuse_shared_cache(struct lth_infer *infer, const char *const *attrs, uint32_t num_attrs,
 					 uint32_t first_input)
@@ -196,28 +190,12 @@ static enum lth_code attend_joint(struct lth_infer *infer, struct attention *a, 
 	return LTH_OK;
 }
 
-static enum lth_code check_joint(struct lth_infer *infer, uint32_t mask, uint32_t past)
-{
-	enum lth_code code = check_heads(infer);
-	if (!code)
-		code = lth_infer_need_rank(infer, 0, 3, 3);
-	if (!code)
-		code = lth_infer_need_rank(infer, 1, 2, 2);
-	if (!code && lth_infer_type(infer, mask))
-		code = lth_infer_need_rank(infer, mask, 1, 4);
-	if (!code && lth_infer_type(infer, past))
-		code = lth_infer_need_rank(infer, past, 5, 5);
-	return code;
-}
-
 static enum lth_code expand_attention(struct lth_infer *infer)
 {
 	enum { X, WEIGHT, BIAS, MASK, PAST, SCORE_BIAS, PAST_LENGTH };
 	static const char *const foreign[] = {"do_rotary", "past_present_share_buffer"};
 	struct attention a = {.mask = MASK, .bias = SCORE_BIAS};
-	enum lth_code code = check_joint(infer, MASK, PAST);
-	if (!code)
-		code = refuse_shared_cache(infer, foreign, 2, PAST_LENGTH);
+	enum lth_code code = refuse_shared_cache(infer, foreign, 2, PAST_LENGTH);
 	if (code)
 		return code;
 	lth_value_id joint = lth_build2(infer, LTH_OP_ID_MatMul, lth_in(infer, X), lth_in(infer, WEIGHT));
@@ -231,9 +209,7 @@ static enum lth_code expand_qattention(struct lth_infer *infer)
 	enum { X, WEIGHT, BIAS, X_SCALE, WEIGHT_SCALE, MASK, X_ZERO, WEIGHT_ZERO, PAST };
 	static const char *const foreign[] = {"do_rotary", "past_present_share_buffer"};
 	struct attention a = {.mask = MASK, .bias = UINT32_MAX, .soft = true};
-	enum lth_code code = check_joint(infer, MASK, PAST);
-	if (!code)
-		code = refuse_shared_cache(infer, foreign, 2, PAST + 1);
+	enum lth_code code = refuse_shared_cache(infer, foreign, 2, PAST + 1);
 	if (code)
 		return code;
 	lth_value_id in[] = {lth_in(infer, X), lth_in(infer, WEIGHT), lth_in(infer, X_ZERO),
@@ -278,10 +254,8 @@ static lth_value_id project(struct lth_infer *infer, lth_value_id x, lth_value_i
 static enum lth_code check_multi_head(struct lth_infer *infer)
 {
 	uint32_t query = lth_infer_rank(infer, QUERY), key = lth_infer_rank(infer, KEY);
-	enum lth_code code = check_heads(infer);
-	if (!code && query != 3 && query != 5)
-		code = lth_infer_reject(infer, "a query of rank 3 or 5", "%u", query);
-	if (!code && query == 3)
+	enum lth_code code = LTH_OK;
+	if (query == 3)
 		code = lth_infer_need_rank(infer, KEY, 3, 5);
 	if (!code && query == 5 && (key || lth_infer_type(infer, VALUE)))
 		code = lth_infer_reject(infer, "no key and value beside a packed query", "them");
@@ -291,11 +265,6 @@ static enum lth_code check_multi_head(struct lth_infer *infer)
 		code = lth_infer_unsupported(infer, "add it before", "a projection bias of packed inputs");
 	if (!code && !lth_infer_type(infer, PAST_KEY) != !lth_infer_type(infer, PAST_VALUE))
 		code = lth_infer_reject(infer, "past_key and past_value together", "one of them");
-	for (uint32_t i = PAST_KEY; !code && i <= PAST_VALUE; i++)
-		if (lth_infer_type(infer, i))
-			code = lth_infer_need_rank(infer, i, 4, 4);
-	if (!code && lth_infer_type(infer, KEY_MASK))
-		code = lth_infer_need_rank(infer, KEY_MASK, 1, 3);
 	return code;
 }
 

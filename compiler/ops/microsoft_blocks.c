@@ -92,17 +92,9 @@ static lth_value_id multiply_blocks(struct lth_infer *infer, lth_value_id bytes,
 
 static enum lth_code check_matmul_bits(struct lth_infer *infer)
 {
-	int64_t k = lth_op_int(infer->node, "K"), n = lth_op_int(infer->node, "N");
 	enum lth_code code = check_bits(infer);
-	if (!code && (k < 1 || n < 1 || k > INT32_MAX || n > INT32_MAX))
-		code = lth_infer_reject(infer, "K and N of at least 1", "%lld and %lld", (long long)k, (long long)n);
 	if (!code && lth_op_int(infer->node, "weight_prepacked"))
 		code = lth_infer_unsupported(infer, "give weights in the plain layout", "attribute weight_prepacked");
-	if (!code)
-		code = lth_infer_need_rank(infer, A, 1, LTH_MAX_RANK);
-	if (!code)
-		code = lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, A, lth_infer_rank(infer, A) - 1),
-					 lth_dim_const(infer->dims, k), "K elements in each row of A");
 	return code;
 }
 

@@ -71,15 +71,8 @@ static enum lth_code expand_rotary(struct lth_infer *infer)
 	enum { X, POSITIONS, COS, SIN };
 	int64_t heads = lth_op_int(infer->node, "num_heads");
 	uint32_t rank = lth_infer_rank(infer, X);
-	enum lth_code code = lth_infer_need_rank(infer, X, 3, 4);
-	for (uint32_t i = COS; !code && i <= SIN; i++)
-		code = lth_infer_need_rank(infer, i, 2, 2);
-	if (!code)
-		code = lth_infer_need_rank(infer, POSITIONS, 0, 2);
-	if (!code && lth_op_float(infer->node, "scale") != 1)
-		code = lth_infer_unsupported(infer, NULL, "attribute scale of another value than 1");
-	if (code)
-		return code;
+	if (lth_op_float(infer->node, "scale") != 1)
+		return lth_infer_unsupported(infer, NULL, "attribute scale of another value than 1");
 	lth_value_id positions = all_positions(infer, lth_in(infer, POSITIONS), lth_in(infer, X), rank == 4 ? 2 : 1);
 	bool interleaved = lth_op_int(infer->node, "interleaved") != 0, apart = rank == 3 && heads == 0;
 	lth_value_id x = apart ? whole_heads(infer, lth_in(infer, X), lth_in(infer, COS)) : lth_in(infer, X);
@@ -134,21 +127,16 @@ static enum lth_code check_decoder(struct lth_infer *infer)
 	const struct lth_node *node = infer->node;
 	int64_t heads = lth_op_int(node, "num_heads"), kv_heads = lth_op_int(node, "kv_num_heads");
 	enum lth_code code = refuse_forms(infer);
-	if (!code && (heads < 1 || kv_heads < 1 || heads % kv_heads))
+	if (!code && heads % kv_heads)
 		code = lth_infer_reject(infer, "num_heads a multiple of kv_num_heads", "%lld and %lld",
 					(long long)heads, (long long)kv_heads);
-	for (uint32_t i = QUERY; !code && i <= VALUE; i++)
-		if (i == QUERY || lth_infer_type(infer, KEY))
-			code = lth_infer_need_rank(infer, i, 3, 3);
-	for (uint32_t i = PAST_KEY; !code && i <= PAST_VALUE; i++)
-		if (lth_infer_type(infer, PAST_KEY))
-			code = lth_infer_need_rank(infer, i, 4, 4);
+	/* What is there has its rank by shapes.def; what is absent has none. */
+	if (!code && lth_infer_type(infer, KEY))
+		code = lth_infer_need_rank(infer, VALUE, 3, 3);
+	if (!code && lth_infer_type(infer, PAST_KEY))
+		code = lth_infer_need_rank(infer, PAST_VALUE, 4, 4);
 	for (uint32_t i = COS; !code && lth_op_int(node, "do_rotary") && i <= SIN; i++)
 		code = lth_infer_need_rank(infer, i, 2, 2);
-	if (!code && lth_infer_type(infer, POSITIONS))
-		code = lth_infer_need_rank(infer, POSITIONS, 2, 2);
-	if (!code && lth_infer_type(infer, BIAS))
-		code = lth_infer_need_rank(infer, BIAS, 4, 4);
 	if (!code && !lth_infer_type(infer, COS) != !lth_infer_type(infer, SIN))
 		code = lth_infer_reject(infer, "cos_cache and sin_cache together", "one of them");
 	if (!code && !lth_infer_type(infer, QUERY_NORM) != !lth_infer_type(infer, KEY_NORM))
