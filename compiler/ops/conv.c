@@ -40,22 +40,21 @@ static void place(struct lth_graph *graph, const struct lth_node *node, struct l
 
 /* ---- inference ---- */
 
-static enum lth_code check_vector(struct lth_infer *infer, uint32_t input, lth_dim count, const char *rule)
-{
-	const struct lth_type *type = input == LTH_NONE ? NULL : lth_infer_type(infer, input);
-	lth_dim one = lth_dim_const(infer->dims, 1);
-	if (!type || lth_dim_equal(infer->dims, lth_type_elements(infer->graph, type), one) == LTH_YES)
-		return LTH_OK;
-	enum lth_code code = lth_infer_need_rank(infer, input, 1, 1);
-	return code ? code : lth_infer_require(infer, LTH_REL_EQ, type->dims[0], count, rule);
-}
-
-static enum lth_code check_bias(struct lth_infer *infer, uint32_t input, lth_dim channels)
+static enum lth_code check_list(struct lth_infer *infer, uint32_t input, lth_dim count, const char *rule)
 {
 	if (input == LTH_NONE || !lth_infer_type(infer, input))
 		return LTH_OK;
 	enum lth_code code = lth_infer_need_rank(infer, input, 1, 1);
-	return code ? code : lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, input, 0), channels, "one bias a channel");
+	return code ? code : lth_infer_require(infer, LTH_REL_EQ, lth_infer_dim(infer, input, 0), count, rule);
+}
+
+static enum lth_code check_one_or_list(struct lth_infer *infer, uint32_t input, lth_dim count, const char *rule)
+{
+	const struct lth_type *type = input == LTH_NONE ? NULL : lth_infer_type(infer, input);
+	lth_dim one = lth_dim_const(infer->dims, 1);
+	if (type && lth_dim_equal(infer->dims, lth_type_elements(infer->graph, type), one) == LTH_YES)
+		return LTH_OK;
+	return check_list(infer, input, count, rule);
 }
 
 /* Older exporters write all axes of the output's shape, newer ones those of the image. */
@@ -124,12 +123,12 @@ static enum lth_code check_quantisation(struct lth_infer *infer, const struct op
 	enum { X_SCALE = 1, W_SCALE = 4, Y_SCALE = 6, Y_ZERO = 7 };
 	enum lth_code code = in->x_zero == LTH_NONE ? LTH_OK : lth_infer_need_one(infer, in->x_zero);
 	if (!code)
-		code = check_vector(infer, in->w_zero, channels, "one zero point, or one a channel");
+		code = check_one_or_list(infer, in->w_zero, channels, "one zero point, or one a channel");
 	if (code || lth_op_id(infer->node->op) != LTH_OP_ID_QLinearConv)
 		return code;
 	code = lth_infer_need_one(infer, X_SCALE);
 	if (!code)
-		code = check_vector(infer, W_SCALE, channels, "one scale, or one a channel");
+		code = check_one_or_list(infer, W_SCALE, channels, "one scale, or one a channel");
 	for (uint32_t i = Y_SCALE; !code && i <= Y_ZERO; i++)
 		code = lth_infer_need_one(infer, i);
 	return code;
@@ -149,7 +148,7 @@ static enum lth_code infer_conv(struct lth_infer *infer)
 	if (!code)
 		code = check_channels(infer, x, w, &dims[1]);
 	if (!code)
-		code = check_bias(infer, in.bias, dims[1]);
+		code = check_list(infer, in.bias, dims[1], "one bias a channel");
 	if (!code)
 		code = check_quantisation(infer, &in, dims[1]);
 	if (code)
