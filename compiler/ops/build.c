@@ -13,8 +13,7 @@ static lth_value_id stop(struct lth_infer *infer, enum lth_code code)
 
 static lth_value_id out_of_memory(struct lth_infer *infer)
 {
-	return stop(infer, lth_diag_fail(infer->diag, LTH_OUT_OF_MEMORY, infer->graph->name, NULL,
-					 "raise the compile's memory limit", "the compile's memory is used up"));
+	return stop(infer, lth_infer_exhausted(infer));
 }
 
 /* Where the composite stands now: what it is built from is inserted there, and nodes only ever come before it. */

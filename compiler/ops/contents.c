@@ -115,7 +115,7 @@ enum lth_code lth_infer_need_ints(struct lth_infer *infer, uint32_t input, int64
 		list[i] = lth_graph_element(graph, id, i, min);
 	struct lth_contents *contents = new_ints(graph, list, count);
 	if (!contents)
-		return lth_infer_unsupported(infer, NULL, "the compile's memory is used up");
+		return lth_infer_exhausted(infer);
 	graph->values[id].contents = contents;
 	*out = contents->dims;
 	*out_count = count;

@@ -226,7 +226,7 @@ static enum lth_code infer_loop(struct lth_infer *infer)
 	struct lth_type counter = lth_type_tensor(infer->graph, LTH_DTYPE_I64, 0, NULL);
 	struct lth_type flag = lth_type_tensor(infer->graph, LTH_DTYPE_BOOL, 0, NULL);
 	if (!types)
-		return lth_infer_unsupported(infer, NULL, "the compile's memory is used up");
+		return lth_infer_exhausted(infer);
 	for (uint32_t i = 0; i < num_carried; i++)
 		types[i] = infer->graph->values[infer->node->inputs[i + 2]].type;
 	set_type(infer, region->inputs[0], &counter);
@@ -316,7 +316,7 @@ static enum lth_code infer_scan(struct lth_infer *infer)
 	struct lth_type *types = lth_arena_array(infer->graph->arena, inputs + 1, sizeof(*types));
 	lth_dim length = LTH_DIM_NONE;
 	if (!types)
-		return lth_infer_unsupported(infer, NULL, "the compile's memory is used up");
+		return lth_infer_exhausted(infer);
 	for (uint32_t i = 0; i < inputs; i++) {
 		types[i] = infer->graph->values[infer->node->inputs[i]].type;
 		if (i < states)

@@ -54,7 +54,7 @@ static enum lth_code take_arm(struct lth_infer *infer, bool condition)
 		return lth_infer_reject(infer, "a result for each output", "%u for %u", region->num_outputs,
 					infer->node->num_outputs);
 	if (!lth_control_move_before(infer, arm))
-		return lth_infer_unsupported(infer, NULL, "the compile's memory is used up");
+		return lth_infer_exhausted(infer);
 	for (uint32_t k = 0; k < infer->node->num_outputs; k++)
 		lth_build_output(infer, k, infer->graph->regions[arm].outputs[k]);
 	infer->graph->regions[arm].num_outputs = 0;

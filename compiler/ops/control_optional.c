@@ -16,7 +16,7 @@ enum lth_code lth_control_wrap(struct lth_infer *infer, lth_region_id body, uint
 							 NULL, 0);
 	infer->node = &graph->nodes[infer->id];
 	if (id == LTH_NONE)
-		return lth_infer_unsupported(infer, NULL, "the compile's memory is used up");
+		return lth_infer_exhausted(infer);
 	graph->regions[body].outputs[output] = to;
 	enum lth_code code = lth_infer_node(graph, id, infer->diag);
 	*out = graph->values[to].type;
@@ -46,7 +46,7 @@ enum lth_code lth_control_unwrap(struct lth_infer *infer, lth_region_id body, ui
 	const struct lth_type type = graph->values[out].type;
 	lth_value_id optional = lth_graph_value(graph, name, &type);
 	if (optional == LTH_NONE)
-		return lth_infer_unsupported(infer, NULL, "the compile's memory is used up");
+		return lth_infer_exhausted(infer);
 	graph->nodes[infer->id].outputs[output] = optional;
 	graph->values[optional].def = LTH_DEF_NODE;
 	graph->values[optional].def_id = infer->id;
@@ -54,6 +54,5 @@ enum lth_code lth_control_unwrap(struct lth_infer *infer, lth_region_id body, ui
 	lth_graph_insert(graph, graph->nodes[infer->id].region, at + 1, &lth_ops[LTH_OP_ID_OptionalGetElement],
 			 graph->values[out].name, &optional, 1, &out, 1, NULL, 0);
 	infer->node = &graph->nodes[infer->id];
-	return lth_arena_ok(graph->arena) ? LTH_OK
-					  : lth_infer_unsupported(infer, NULL, "the compile's memory is used up");
+	return lth_arena_ok(graph->arena) ? LTH_OK : lth_infer_exhausted(infer);
 }

@@ -150,5 +150,5 @@ enum lth_code lth_control_move_rest(struct lth_infer *infer, const lth_region_id
 		ok = fill_copy(&split, arms[i]);
 	ok = ok && fill_first(&split, arms[0]) && give_results(&split, arms[0]);
 	infer->node = &infer->graph->nodes[infer->id];
-	return ok ? LTH_OK : lth_infer_unsupported(infer, NULL, "the compile's memory is used up");
+	return ok ? LTH_OK : lth_infer_exhausted(infer);
 }

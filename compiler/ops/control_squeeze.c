@@ -96,7 +96,7 @@ enum lth_code lth_control_squeeze(struct lth_infer *infer, uint32_t ones, uint32
 	if (infer->failed)
 		return infer->failed;
 	if (!condition || !arms || !fill_arms(&squeeze, infer->id, ones, open, arms))
-		return lth_infer_unsupported(infer, NULL, "the compile's memory is used up");
+		return lth_infer_exhausted(infer);
 	*condition = squeeze.is_one[__builtin_ctz(open)];
 	struct lth_node *node = &graph->nodes[infer->id];
 	node->op = &lth_ops[LTH_OP_ID_If];

@@ -45,7 +45,7 @@ static enum lth_code apply(struct lth_infer *infer, const char *name, lth_value_
 		code = lth_infer_require(infer, LTH_REL_EQ, to->dims[axis], from->dims[axis],
 					 "a result of its input's shape");
 	if (!code && !lth_control_move_before(infer, region))
-		code = lth_infer_unsupported(infer, NULL, "the compile's memory is used up");
+		code = lth_infer_exhausted(infer);
 	graph->regions[region].num_outputs = 0;
 	*x = y;
 	return code;

@@ -41,7 +41,7 @@ enum lth_code lth_infer_unsupported(struct lth_infer *infer, const char *advice,
 	return code;
 }
 
-static enum lth_code exhausted(struct lth_infer *infer)
+enum lth_code lth_infer_exhausted(struct lth_infer *infer)
 {
 	return lth_diag_fail(infer->diag, LTH_OUT_OF_MEMORY, infer->graph->nodes[infer->id].name, NULL,
 			     "raise the compile's memory limit", "the compile's memory is used up");
@@ -410,17 +410,16 @@ static enum lth_code check_outputs(struct lth_infer *infer)
 		assert(type->kind != LTH_TYPE_TENSOR || type->rank != LTH_RANK_UNKNOWN);
 	}
 	if (!lth_arena_ok(infer->graph->arena))
-		return exhausted(infer);
+		return lth_infer_exhausted(infer);
 	return LTH_OK;
 }
 
 enum lth_code lth_infer_node(struct lth_graph *graph, lth_node_id id, struct lth_diag *diag)
 {
-	if (!lth_arena_ok(graph->arena))
-		return lth_diag_fail(diag, LTH_OUT_OF_MEMORY, graph->name, NULL, "raise the compile's memory limit",
-				     "the compile's memory is used up");
 	struct lth_infer infer = {.graph = graph, .dims = graph->dims, .diag = diag, .id = id,
 				  .node = &graph->nodes[id]};
+	if (!lth_arena_ok(graph->arena))
+		return lth_infer_exhausted(&infer);
 	const struct lth_op *op = infer.node->op;
 	enum lth_code code = lth_infer_check(&infer);
 	if (!code)

@@ -31,6 +31,8 @@ enum lth_code lth_infer_unsupported(struct lth_infer *infer, const char *advice,
 	LTH_PRINTF(3, 4);
 const char *lth_infer_dim_text(struct lth_infer *infer, lth_dim dim);
 const char *lth_infer_shape_text(struct lth_infer *infer, const struct lth_type *type);
+/* LTH_OUT_OF_MEMORY: the arena of the compile gives no more. */
+enum lth_code lth_infer_exhausted(struct lth_infer *infer);
 /* "input 1 'weights'" for messages. */
 const char *lth_infer_input_text(struct lth_infer *infer, uint32_t input);
 

@@ -21,11 +21,6 @@ struct forest {
 	const double *weights;
 };
 
-static enum lth_code out_of_memory(struct lth_infer *infer)
-{
-	return lth_infer_unsupported(infer, "raise the compile's memory limit", "the compile's memory is used up");
-}
-
 /* A list of floats, or the tensor of doubles that may stand for it. */
 static const double *reals(struct lth_infer *infer, const char *name, const char *tensor, uint32_t *out_count)
 {
@@ -57,7 +52,7 @@ static enum lth_code make_room(struct lth_infer *infer, struct forest *f)
 	f->roots = lth_arena_array(arena, (size_t)f->num_nodes + 1, sizeof(*f->roots));
 	f->starts = lth_arena_array(arena, (size_t)f->num_nodes + f->num_leaves + 2, sizeof(*f->starts));
 	f->targets = lth_arena_array(arena, (size_t)f->num_votes + 1, sizeof(*f->targets));
-	return f->nodes && f->splits && f->roots && f->starts && f->targets ? LTH_OK : out_of_memory(infer);
+	return f->nodes && f->splits && f->roots && f->starts && f->targets ? LTH_OK : lth_infer_exhausted(infer);
 }
 
 /* ---- parents first ---- */
@@ -104,7 +99,7 @@ static enum lth_code parents_first(struct lth_infer *infer, struct forest *f)
 	uint32_t *order = lth_arena_array(arena, (size_t)f->num_nodes + 1, sizeof(*order)), count = 0;
 	struct forest sorted = *f;
 	if (!number || !order || make_room(infer, &sorted))
-		return out_of_memory(infer);
+		return lth_infer_exhausted(infer);
 	enum lth_code code = number_nodes(infer, f, number, order, &count);
 	if (code)
 		return code;
@@ -334,7 +329,7 @@ static enum lth_code share_votes(struct lth_infer *infer, struct forest *f, cons
 	int64_t *leaf = lth_arena_array(arena, (size_t)f->num_votes + 1, sizeof(*leaf));
 	int64_t *next = lth_arena_array(arena, (size_t)f->num_leaves + 1, sizeof(*next));
 	if (code || !weights || !leaf || !next)
-		return code ? code : out_of_memory(infer);
+		return code ? code : lth_infer_exhausted(infer);
 	for (uint32_t v = 0; v < f->num_votes; v++) {
 		int64_t node = find_node(keys, num_keys, trees[v], nodes[v]);
 		if (node < 0 || places[node] >= 0)
@@ -414,7 +409,7 @@ static enum lth_code read_old_form(struct lth_infer *infer, struct forest *f, co
 		return lth_infer_reject(infer, "a value and a mode for each node", "%u values", num_splits);
 	enum lth_code code = make_room(infer, f);
 	if (!code && (!keys || !places))
-		code = out_of_memory(infer);
+		code = lth_infer_exhausted(infer);
 	if (!code)
 		code = read_nodes(infer, f, keys, places);
 	if (code)

@@ -155,7 +155,7 @@ static enum lth_code infer_optional(struct lth_infer *infer)
 	struct lth_type element = given ? *given : without_value(infer->graph, attr->type);
 	struct lth_type bottom = without_value(infer->graph, &element);
 	if (!lth_type_join(infer->graph, &bottom, &element, &element))
-		return lth_infer_unsupported(infer, NULL, "the compile's memory is used up");
+		return lth_infer_exhausted(infer);
 	const struct lth_type type = lth_type_object(infer->graph, LTH_TYPE_OPTIONAL, LTH_DTYPE_F32, &element);
 	return lth_infer_output_type(infer, 0, &type);
 }

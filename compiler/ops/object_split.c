@@ -100,7 +100,7 @@ static enum lth_code give_pieces(struct lth_infer *infer, int64_t axis, bool kee
 			dims[rank++] = length;
 	struct lth_type piece = lth_type_tensor(infer->graph, type->dtype, rank, dims);
 	if (!lth_type_join(infer->graph, &piece, &piece, &piece)) /* without what only holds here */
-		return lth_infer_unsupported(infer, NULL, "the compile's memory is used up");
+		return lth_infer_exhausted(infer);
 	const struct lth_type list = lth_type_object(infer->graph, LTH_TYPE_SEQUENCE, LTH_DTYPE_F32, &piece);
 	return lth_infer_output_type(infer, 0, &list);
 }

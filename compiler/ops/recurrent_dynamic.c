@@ -308,7 +308,7 @@ static void run_direction(struct lth_infer *infer, const struct layer *layer, ui
 		return;
 	p.body = lth_graph_region(infer->graph, LTH_NONE);
 	if (p.body == LTH_NONE || !fill_body(&p, &r, layer->lengths != LTH_NONE)) {
-		infer->failed = lth_infer_unsupported(infer, NULL, "the compile's memory is used up");
+		infer->failed = lth_infer_exhausted(infer);
 		return;
 	}
 	scan(infer, layer, p.body, in, reverse, out);

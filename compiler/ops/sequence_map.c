@@ -28,7 +28,7 @@ static enum lth_code copy_body(struct lth_infer *infer, lth_region_id body, cons
 	struct lth_copier copier;
 	lth_region_id copy = lth_graph_region(graph, infer->id);
 	if (copy == LTH_NONE || !lth_copier_init(&copier, graph))
-		return lth_infer_unsupported(infer, NULL, "the compile's memory is used up");
+		return lth_infer_exhausted(infer);
 	const struct lth_region region = graph->regions[body];
 	for (uint32_t i = 0; i < region.num_inputs; i++)
 		copier.map[region.inputs[i]] = inputs[i];
@@ -38,7 +38,7 @@ static enum lth_code copy_body(struct lth_infer *infer, lth_region_id body, cons
 	if (code)
 		return code;
 	if (!ok || !lth_control_move_before(infer, copy))
-		return lth_infer_unsupported(infer, NULL, "the compile's memory is used up");
+		return lth_infer_exhausted(infer);
 	for (uint32_t k = 0; k < infer->node->num_outputs; k++)
 		out[k] = lth_copied(&copier, region.outputs[k]);
 	return LTH_OK;
@@ -53,7 +53,7 @@ static enum lth_code unroll(struct lth_infer *infer, lth_region_id body, const s
 	lth_value_id *results = lth_arena_array(arena, (size_t)count * num_outputs + 1, sizeof(*results));
 	lth_value_id *column = lth_arena_array(arena, count + 1, sizeof(*column));
 	if (!inputs || !results || !column)
-		return lth_infer_unsupported(infer, NULL, "the compile's memory is used up");
+		return lth_infer_exhausted(infer);
 	for (uint32_t at = 0; at < count; at++) {
 		for (uint32_t i = 0; i < num_inputs; i++) {
 			bool sequence = lth_infer_type(infer, i)->kind == LTH_TYPE_SEQUENCE;
@@ -127,7 +127,7 @@ static enum lth_code build_loop(struct lth_infer *infer, lth_region_id body)
 	lth_value_id *outputs = lth_arena_array(graph->arena, num_outputs + 1, sizeof(*outputs));
 	bool *wanted = lth_arena_array(graph->arena, num_outputs + 1, sizeof(*wanted));
 	if (loop == LTH_NONE || !inputs || !outputs || !wanted || !fill_loop(infer, body, loop))
-		return lth_infer_unsupported(infer, NULL, "the compile's memory is used up");
+		return lth_infer_exhausted(infer);
 	inputs[0] = lth_build1(infer, LTH_OP_ID_SequenceLength, infer->node->inputs[0]);
 	inputs[1] = LTH_NONE;
 	for (uint32_t k = 0; k < num_outputs; k++) {
@@ -155,7 +155,7 @@ static enum lth_code expand_sequence_map(struct lth_infer *infer)
 	struct lth_known_list *lists = lth_arena_array(infer->graph->arena, infer->node->num_inputs, sizeof(*lists));
 	uint32_t count;
 	if (!lists)
-		return lth_infer_unsupported(infer, NULL, "the compile's memory is used up");
+		return lth_infer_exhausted(infer);
 	return known_inputs(infer, lists, &count) ? unroll(infer, body, lists, count) : build_loop(infer, body);
 }
 

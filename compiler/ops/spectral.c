@@ -239,7 +239,7 @@ static enum lth_code expand_constant_frames(struct lth_infer *infer)
 	static const int64_t perm[] = {0, 2, 1};
 	int64_t length, step;
 	if (!has_constant_frames(infer, &length, &step))
-		return lth_infer_unsupported(infer, NULL, "the compile's memory is used up");
+		return lth_infer_exhausted(infer);
 	int64_t bins = lth_op_int(infer->node, "onesided") ? length / 2 + 1 : length;
 	int64_t *strides = lth_arena_memdup(infer->graph->arena, &step, sizeof(step));
 	const struct lth_attr attr = {.name = "strides", .kind = LTH_ATTR_INTS, .count = 1, .ints = strides};
