@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-enum { QUAD = 4, MOST_ROWS = 4, UNSIGNED_MIDDLE = 128 };
+enum { MOST_ROWS = 4 };
 
 static bool is_byte(enum lth_dtype dtype)
 {
@@ -63,14 +63,14 @@ int64_t lth_bytes_pack_depth(const struct lth_pack *pack)
 {
 	int64_t depth = 1;
 	for (uint32_t i = 0; i < pack->num_k; i++)
-		depth *= i + 1 == pack->num_k ? (pack->k[i].extent + QUAD - 1) / QUAD : pack->k[i].extent;
+		depth *= i + 1 == pack->num_k ? (pack->k[i].extent + LTH_QUAD - 1) / LTH_QUAD : pack->k[i].extent;
 	return lth_bytes_header(pack->wide) + depth;
 }
 
 lth_dim lth_bytes_depth(struct lth_dims *dims, const struct lth_problem *problem, lth_dim k)
 {
 	lth_dim header = lth_dim_const(dims, lth_bytes_header(problem->zero_points.wide));
-	return lth_dim_add(dims, header, lth_dim_ceildiv(dims, k, lth_dim_const(dims, QUAD)));
+	return lth_dim_add(dims, header, lth_dim_ceildiv(dims, k, lth_dim_const(dims, LTH_QUAD)));
 }
 
 static int32_t byte_at(const struct lth_pack *pack, const void *source, int64_t at)
@@ -102,7 +102,7 @@ static int64_t next_tap(const struct lth_pack *pack, uint32_t inner, int64_t *in
 static void pack_column(const struct lth_pack *pack, const void *source, int64_t at, int32_t zero, int64_t width,
 			int32_t *out)
 {
-	int32_t middle = pack->source == LTH_DTYPE_U8 ? UNSIGNED_MIDDLE : 0;
+	int32_t middle = pack->source == LTH_DTYPE_U8 ? LTH_UNSIGNED_MIDDLE : 0;
 	int64_t index[LTH_MAX_TEMPLATE_AXES] = {0}, last = pack->num_k - 1, taps = 1;
 	uint32_t sum = 0;
 	int32_t *quad = out + lth_bytes_header(pack->wide) * width;
@@ -111,10 +111,10 @@ static void pack_column(const struct lth_pack *pack, const void *source, int64_t
 	for (int64_t tap = 0; tap < taps; tap++) {
 		for (int64_t k = 0; k < pack->k[last].extent; k++) {
 			int32_t value = byte_at(pack, source, at + k * pack->k[last].stride);
-			((int8_t *)(quad + k / QUAD * width))[k % QUAD] = (int8_t)(value - middle);
+			((int8_t *)(quad + k / LTH_QUAD * width))[k % LTH_QUAD] = (int8_t)(value - middle);
 			sum += (uint32_t)(value - zero);
 		}
-		quad += (pack->k[last].extent + QUAD - 1) / QUAD * width;
+		quad += (pack->k[last].extent + LTH_QUAD - 1) / LTH_QUAD * width;
 		at += next_tap(pack, 1, index);
 	}
 	out[0] = (int32_t)sum;
@@ -168,7 +168,7 @@ void lth_bytes_begin(struct lth_emit *emit, const struct lth_problem *problem, e
 	lth_lv zero = lth_loop_const_i(fn, a_memory, 0);
 	if (problem->zero_points.a.pointer != LTH_LV_NONE)
 		zero = lth_loop_load(fn, problem->zero_points.a.pointer, a_memory, 1, LTH_LV_NONE);
-	lth_lv shift = lth_loop_const_i(fn, LTH_DTYPE_I32, a_memory == LTH_DTYPE_I8 ? UNSIGNED_MIDDLE : 0);
+	lth_lv shift = lth_loop_const_i(fn, LTH_DTYPE_I32, a_memory == LTH_DTYPE_I8 ? LTH_UNSIGNED_MIDDLE : 0);
 	*out = (struct lth_bytes){.zero_points = &problem->zero_points,
 				  .a_memory = a_memory,
 				  .depth = depth,
@@ -229,9 +229,9 @@ void lth_bytes_settle(struct lth_tiles *tiles, const struct lth_tile *tile, unsi
 static lth_lv repeat(struct lth_loop_fn *fn, lth_lv quad, unsigned lanes)
 {
 	uint32_t order[LTH_MAX_LANES];
-	for (unsigned k = 0; k < QUAD * lanes; k++)
-		order[k] = k % QUAD;
-	return lth_loop_shuffle(fn, quad, quad, order, QUAD * lanes);
+	for (unsigned k = 0; k < LTH_QUAD * lanes; k++)
+		order[k] = k % LTH_QUAD;
+	return lth_loop_shuffle(fn, quad, quad, order, LTH_QUAD * lanes);
 }
 
 /* The quad at `place` in every lane, as unsigned bytes; only the first `left` are read, the others are something. */
@@ -239,11 +239,11 @@ static lth_lv load_quad(struct lth_tiles *tiles, lth_lv place, lth_lv left, unsi
 {
 	struct lth_loop_fn *fn = tiles->emit->fn;
 	enum lth_dtype memory = tiles->bytes->a_memory;
-	lth_lv mask = left == LTH_LV_NONE ? LTH_LV_NONE : lth_loop_mask(fn, left, QUAD);
-	lth_lv quad = repeat(fn, lth_loop_load(fn, place, memory, QUAD, mask), lanes);
+	lth_lv mask = left == LTH_LV_NONE ? LTH_LV_NONE : lth_loop_mask(fn, left, LTH_QUAD);
+	lth_lv quad = repeat(fn, lth_loop_load(fn, place, memory, LTH_QUAD, mask), lanes);
 	if (memory == LTH_DTYPE_U8)
 		return quad;
-	lth_lv middle = lth_loop_const_i(fn, LTH_DTYPE_U8, UNSIGNED_MIDDLE);
+	lth_lv middle = lth_loop_const_i(fn, LTH_DTYPE_U8, LTH_UNSIGNED_MIDDLE);
 	return lth_loop_op2(fn, LTH_SCALAR_XOR, lth_loop_bitcast(fn, quad, LTH_DTYPE_U8), middle);
 }
 
@@ -256,10 +256,10 @@ static void multiply_quads(struct lth_tiles *tiles, const struct lth_tile *tile,
 	lth_lv b[LTH_MAX_TILE_VECTORS], ones = lth_loop_const_i(fn, LTH_DTYPE_I8, 1);
 	for (unsigned v = 0; v < tile->vectors; v++) {
 		lth_lv place = lth_loop_offset(fn, panel, lth_loop_i64(fn, (int64_t)v * tile->lanes), LTH_DTYPE_I32);
-		b[v] = lth_loop_load(fn, place, LTH_DTYPE_I8, QUAD * tile->lanes, LTH_LV_NONE);
+		b[v] = lth_loop_load(fn, place, LTH_DTYPE_I8, LTH_QUAD * tile->lanes, LTH_LV_NONE);
 	}
 	if (left != LTH_LV_NONE) {
-		lth_lv exists = lth_loop_mask(fn, left, QUAD);
+		lth_lv exists = lth_loop_mask(fn, left, LTH_QUAD);
 		ones = repeat(fn, t_select(fn, exists, ones, lth_loop_const_i(fn, LTH_DTYPE_I8, 0)), tile->lanes);
 	}
 	for (unsigned r = 0; r < rows; r++) {
@@ -293,10 +293,10 @@ lth_lv lth_bytes_dot(struct lth_tiles *tiles, const struct lth_tile *tile, unsig
 	assert(count <= LTH_MAX_ACCUMULATORS && a->steps == LTH_STEP_ADJACENT);
 	memcpy(state, acc, count * sizeof(*acc));
 	state[count] = panel;
-	lth_lv left = known >= 0 ? lth_loop_i64(fn, known % QUAD) : t_rem(fn, depth, lth_loop_i64(fn, QUAD));
+	lth_lv left = known >= 0 ? lth_loop_i64(fn, known % LTH_QUAD) : t_rem(fn, depth, lth_loop_i64(fn, LTH_QUAD));
 	lth_lv whole = t_sub(fn, depth, left);
-	if (known < 0 || known >= QUAD) {
-		lth_lv k = lth_loop_for(fn, lth_loop_i64(fn, 0), whole, QUAD, state, count + 1, phis);
+	if (known < 0 || known >= LTH_QUAD) {
+		lth_lv k = lth_loop_for(fn, lth_loop_i64(fn, 0), whole, LTH_QUAD, state, count + 1, phis);
 		if (a->ahead != LTH_LV_NONE) {
 			lth_lv place = lth_loop_offset(fn, a->ahead, t_mul_const(fn, k, rows), a->memory);
 			lth_loop_prefetch(fn, place, false);
@@ -306,10 +306,10 @@ lth_lv lth_bytes_dot(struct lth_tiles *tiles, const struct lth_tile *tile, unsig
 		lth_loop_end_for(fn, phis, count + 1, state);
 	}
 	if (known < 0) { /* at most one turn */
-		lth_lv k = lth_loop_for(fn, whole, depth, QUAD, state, count + 1, phis);
+		lth_lv k = lth_loop_for(fn, whole, depth, LTH_QUAD, state, count + 1, phis);
 		multiply_last(tiles, tile, rows, a->pointer, k, left, phis, count);
 		lth_loop_end_for(fn, phis, count + 1, state);
-	} else if (known % QUAD) {
+	} else if (known % LTH_QUAD) {
 		multiply_last(tiles, tile, rows, a->pointer, whole, left, state, count);
 	}
 	memcpy(acc, state, count * sizeof(*acc));

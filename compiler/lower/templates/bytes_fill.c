@@ -3,8 +3,6 @@
  * whatever A's are. */
 #include "compiler/lower/templates/internal.h"
 
-enum { QUAD = 4 };
-
 struct fill {
 	struct lth_tiles *tiles;
 	const struct lth_tile *tile;
@@ -21,7 +19,7 @@ static lth_lv interleave_rows(const struct fill *f, lth_lv k, lth_lv first)
 	unsigned lanes = f->tile->lanes;
 	lth_lv columns = t_sub(fn, t_sub(fn, f->tiles->num_columns, f->tiles->column), first);
 	lth_lv quads = lth_t_zero(fn, LTH_DTYPE_I32, lanes), byte = lth_loop_const_i(fn, LTH_DTYPE_I32, 0xff);
-	for (unsigned i = 0; i < QUAD; i++) {
+	for (unsigned i = 0; i < LTH_QUAD; i++) {
 		lth_lv row = t_add_const(fn, k, i), exists = t_lt(fn, row, f->depth);
 		lth_lv mask = lth_loop_mask(fn, t_select(fn, exists, columns, lth_loop_i64(fn, 0)), lanes);
 		lth_lv at = lth_loop_offset(fn, f->source, t_add(fn, t_mul(fn, row, f->k_stride), first), memory);
@@ -41,7 +39,7 @@ static void fill_from_rows(const struct fill *f)
 	lth_lv quad = lth_loop_for(fn, lth_loop_i64(fn, 0), f->quads, 1, NULL, 0, NULL);
 	for (unsigned v = 0; v < f->tile->vectors; v++) {
 		lth_lv first = lth_loop_i64(fn, (int64_t)v * f->tile->lanes);
-		lth_lv quads = interleave_rows(f, t_mul_const(fn, quad, QUAD), first);
+		lth_lv quads = interleave_rows(f, t_mul_const(fn, quad, LTH_QUAD), first);
 		lth_lv at = t_add(fn, t_mul_const(fn, quad, lth_tile_width(f->tile)), first);
 		lth_loop_store(fn, lth_loop_offset(fn, f->tiles->panel, at, LTH_DTYPE_I32), quads, LTH_DTYPE_I32,
 			       LTH_LV_NONE);
@@ -56,11 +54,11 @@ static lth_lv load_column(const struct fill *f, lth_lv column, lth_lv k, lth_lv 
 	enum lth_dtype memory = f->tiles->b_memory;
 	unsigned lanes = f->tile->lanes;
 	lth_lv at = lth_loop_offset(fn, f->source, t_add(fn, t_mul(fn, column, f->n_stride), k), memory);
-	lth_lv bytes = lth_loop_load(fn, at, memory, QUAD * lanes, mask);
-	if (f->middle)
+	lth_lv bytes = lth_loop_load(fn, at, memory, LTH_QUAD * lanes, mask);
+	if (f->middle) {
 		bytes = lth_loop_op2(fn, LTH_SCALAR_XOR, bytes, lth_loop_const_i(fn, memory, f->middle));
-	if (f->middle)
-		bytes = t_select(fn, mask, bytes, lth_t_zero(fn, memory, QUAD * lanes));
+		bytes = t_select(fn, mask, bytes, lth_t_zero(fn, memory, LTH_QUAD * lanes));
+	}
 	lth_lv staged = lth_loop_offset(fn, f->tiles->tile_buffer, lth_loop_i64(fn, place * lanes), LTH_DTYPE_I32);
 	lth_loop_store(fn, staged, bytes, memory, LTH_LV_NONE);
 	return lth_loop_load(fn, staged, LTH_DTYPE_I32, lanes, LTH_LV_NONE);
@@ -75,8 +73,8 @@ static void fill_from_columns(const struct fill *f)
 	lth_lv last = t_sub(fn, t_sub(fn, f->tiles->num_columns, f->tiles->column), lth_loop_i64(fn, 1));
 	lth_lv first = lth_loop_for(fn, lth_loop_i64(fn, 0), lth_loop_i64(fn, width), lanes, NULL, 0, NULL);
 	lth_lv quad = lth_loop_for(fn, lth_loop_i64(fn, 0), f->quads, lanes, NULL, 0, NULL);
-	lth_lv k = t_mul_const(fn, quad, QUAD), vectors[LTH_MAX_LANES];
-	lth_lv mask = lth_loop_mask(fn, t_sub(fn, f->depth, k), QUAD * lanes);
+	lth_lv k = t_mul_const(fn, quad, LTH_QUAD), vectors[LTH_MAX_LANES];
+	lth_lv mask = lth_loop_mask(fn, t_sub(fn, f->depth, k), LTH_QUAD * lanes);
 	for (unsigned c = 0; c < lanes; c++)
 		vectors[c] = load_column(f, t_min(fn, t_add_const(fn, first, c), last), k, mask, c);
 	lth_t_transpose(fn, vectors, lanes);
@@ -124,14 +122,14 @@ static void write_header(const struct fill *f)
 	struct lth_loop_fn *fn = f->tiles->emit->fn;
 	unsigned lanes = f->tile->lanes, vectors = f->tile->vectors;
 	lth_lv sums[LTH_MAX_TILE_VECTORS], phis[LTH_MAX_TILE_VECTORS];
-	lth_lv ones = lth_loop_splat(fn, lth_loop_const_i(fn, LTH_DTYPE_U8, 1), QUAD * lanes);
+	lth_lv ones = lth_loop_splat(fn, lth_loop_const_i(fn, LTH_DTYPE_U8, 1), LTH_QUAD * lanes);
 	for (unsigned v = 0; v < vectors; v++)
 		sums[v] = lth_t_zero(fn, LTH_DTYPE_I32, lanes);
 	lth_lv quad = lth_loop_for(fn, lth_loop_i64(fn, 0), f->quads, 1, sums, vectors, phis);
 	for (unsigned v = 0; v < vectors; v++) {
 		lth_lv at = t_add_const(fn, t_mul_const(fn, quad, lth_tile_width(f->tile)), (int64_t)v * lanes);
 		lth_lv b = lth_loop_load(fn, lth_loop_offset(fn, f->tiles->panel, at, LTH_DTYPE_I32), LTH_DTYPE_I8,
-					 QUAD * lanes, LTH_LV_NONE);
+					 LTH_QUAD * lanes, LTH_LV_NONE);
 		phis[v] = lth_loop_dot4(fn, phis[v], ones, b);
 	}
 	lth_loop_end_for(fn, phis, vectors, sums);
@@ -149,8 +147,8 @@ void lth_bytes_fill(struct lth_tiles *tiles, const struct lth_tile *tile, lth_lv
 {
 	struct lth_loop_fn *fn = tiles->emit->fn;
 	struct fill f = {.tiles = tiles, .tile = tile, .source = source, .depth = depth, .k_stride = k_stride,
-			 .n_stride = n_stride, .middle = tiles->b_memory == LTH_DTYPE_U8 ? 0x80 : 0};
-	f.quads = t_div(fn, t_add_const(fn, depth, QUAD - 1), lth_loop_i64(fn, QUAD));
+			 .n_stride = n_stride, .middle = tiles->b_memory == LTH_DTYPE_U8 ? LTH_UNSIGNED_MIDDLE : 0};
+	f.quads = t_div(fn, t_add_const(fn, depth, LTH_QUAD - 1), lth_loop_i64(fn, LTH_QUAD));
 	if (lth_t_is(tiles->emit->dims, tiles->b_n_stride, 1))
 		fill_from_rows(&f);
 	else

@@ -193,7 +193,8 @@ lth_lv lth_tile_dot_unrolled(struct lth_tiles *tiles, const struct lth_tile *til
 			     const struct lth_tile_rows *a, lth_lv panel, unsigned depth, lth_lv *acc);
 
 /* Products of bytes (bytes.c). A panel's element is a quad, four bytes of k; the tiles' `depth` counts quads and the rows
- * in front of the panel's first. */
+ * in front of the panel's first. Bytes of B without a sign lie in a panel less the middle of their range. */
+enum { LTH_QUAD = 4, LTH_UNSIGNED_MIDDLE = 128 };
 struct lth_bytes {
 	const struct lth_zero_points *zero_points;
 	enum lth_dtype a_memory;
