@@ -142,14 +142,9 @@ static void reply_accepted(struct lth_request *request, const struct lth_job *jo
 		lth_reply_header(request, "Preference-Applied", lth_request_header(request, "Prefer"));
 }
 
-static struct lth_request *request_of(struct lth_waiter *waiter)
-{
-	return (struct lth_request *)(void *)((char *)waiter - offsetof(struct lth_request, waiter));
-}
-
 static void wake(struct lth_waiter *waiter, struct lth_job *job)
 {
-	struct lth_request *request = request_of(waiter);
+	struct lth_request *request = lth_request_of(waiter);
 	lth_request_stop_timer(request);
 	lth_deliver_job(request, job);
 	if (request->response) /* else a blob of the answer is being verified */
@@ -159,7 +154,7 @@ static void wake(struct lth_waiter *waiter, struct lth_job *job)
 /* The job's record is on disk, with this client among its holders: now the handle may be given out. */
 static void on_saved(struct lth_waiter *waiter, struct lth_job *job, const struct lth_diag *diag)
 {
-	struct lth_request *request = request_of(waiter);
+	struct lth_request *request = lth_request_of(waiter);
 	if (!request->wants_handle)
 		return;
 	if (diag->code == LTH_OK || lth_job_holds(job, waiter->client))

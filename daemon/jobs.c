@@ -186,9 +186,14 @@ static void wake(struct lth_jobs *jobs, struct lth_job *job)
 		forget_old(jobs);
 }
 
+enum lth_job_state lth_job_outcome(const struct lth_job *job)
+{
+	return job->answer ? LTH_STATE_DONE : LTH_STATE_FAILED;
+}
+
 void lth_jobs_settle(struct lth_jobs *jobs, struct lth_job *job)
 {
-	job->state = job->answer ? LTH_STATE_DONE : LTH_STATE_FAILED;
+	job->state = lth_job_outcome(job);
 	jobs->ending--;
 	jobs->metrics->values[job->answer                       ? LTH_METRIC_JOBS_DONE
 			      : job->diag.code == LTH_CANCELLED ? LTH_METRIC_JOBS_CANCELLED

@@ -39,7 +39,9 @@ void lth_jobs_add_event(struct lth_job *job, const char *name, const char *stage
 /* Ends a job: ENDING until its record is on the disk, where it is durable, then lth_jobs_settle. Leaves the counts of
  * the state it was in. */
 void lth_jobs_finish(struct lth_jobs *jobs, struct lth_job *job);
-/* The end of an ENDING job for everyone to see: DONE when it has an answer, else FAILED with its diag. */
+/* The state that it ends in: DONE when it has an answer, else FAILED with its diag. */
+enum lth_job_state lth_job_outcome(const struct lth_job *job);
+/* The end of an ENDING job for everyone to see. */
 void lth_jobs_settle(struct lth_jobs *jobs, struct lth_job *job);
 void lth_jobs_count(struct lth_jobs *jobs); /* into the metrics */
 void lth_jobs_set_timer(struct lth_jobs *jobs);

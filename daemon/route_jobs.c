@@ -124,21 +124,16 @@ void lth_route_job(struct lth_request *request)
 		lth_deliver_when_done(request, job, seconds);
 }
 
-static struct lth_request *request_of(struct lth_waiter *waiter)
-{
-	return (struct lth_request *)(void *)((char *)waiter - offsetof(struct lth_request, waiter));
-}
-
 static void on_cancelled(struct lth_waiter *waiter, struct lth_job *job)
 {
-	struct lth_request *request = request_of(waiter);
+	struct lth_request *request = lth_request_of(waiter);
 	lth_reply_json(request, 200, lth_job_json(job));
 	lth_request_resume(request);
 }
 
 static void on_given_up(struct lth_waiter *waiter, struct lth_job *job, const struct lth_diag *diag)
 {
-	struct lth_request *request = request_of(waiter);
+	struct lth_request *request = lth_request_of(waiter);
 	if (job->cancelled)
 		return; /* its end is the answer */
 	lth_jobs_leave(request->server->jobs, waiter);
@@ -207,18 +202,18 @@ static void take_events(struct stream *stream, const struct lth_job *job)
 
 static void on_event(struct lth_waiter *waiter, struct lth_job *job)
 {
-	struct lth_request *request = request_of(waiter);
+	struct lth_request *request = lth_request_of(waiter);
 	take_events(request->state, job);
 	lth_request_resume(request);
 }
 
 static void on_end(struct lth_waiter *waiter, struct lth_job *job)
 {
-	struct stream *stream = request_of(waiter)->state;
+	struct stream *stream = lth_request_of(waiter)->state;
 	take_events(stream, job);
 	stream->ended = true;
-	lth_request_stop_timer(request_of(waiter));
-	lth_request_resume(request_of(waiter));
+	lth_request_stop_timer(lth_request_of(waiter));
+	lth_request_resume(lth_request_of(waiter));
 }
 
 /* A comment, twice in the time after which a proxy would think that nobody is there any more. */

@@ -16,6 +16,7 @@
 #include "runtime/base/buf.h"
 #include "runtime/base/log.h"
 
+#include <stddef.h>
 #include <uv.h>
 
 struct MHD_Connection;
@@ -106,6 +107,11 @@ struct lth_request {
 	void *state; /* the route's own, freed by free_state */
 	void (*free_state)(void *state);
 };
+
+static inline struct lth_request *lth_request_of(struct lth_waiter *waiter)
+{
+	return (struct lth_request *)(void *)((char *)waiter - offsetof(struct lth_request, waiter));
+}
 
 /* --- server.c */
 LTH_MUST_CHECK enum lth_code lth_server_start(struct lth_server *server, uv_loop_t *loop, struct lth_diag *diag);

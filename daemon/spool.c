@@ -18,7 +18,7 @@ static json_t *record_json(const struct lth_job *job)
 	const struct lth_job_spec *spec = &job->spec;
 	enum lth_job_state state = job->state; /* an end is written down before it is one */
 	if (state == LTH_STATE_ENDING)
-		state = job->answer ? LTH_STATE_DONE : LTH_STATE_FAILED;
+		state = lth_job_outcome(job);
 	json_t *record = json_pack(
 		"{s:s, s:s, s:s, s:I, s:s, s:s, s:b, s:b, s:O?, s:O?, s:I, s:I, s:i, s:s, s:s, s:s, s:i, s:O?, s:O?}",
 		"id", job->id,
