@@ -149,9 +149,10 @@ struct lth_range {
 void lth_expr_ranges(const struct lth_program *program, const int64_t *low, const int64_t *high,
 		     struct lth_range *out_ranges);
 
-/* The shape of the box (a symbol without a top that counts is at its hint, the others at their tops) whose arena, or live bound without a plan, is furthest above
- * `arena_bytes`, or with inputs and outputs above `total_bytes`: its symbols, and what no shape is further above than.
- * With limits other than 0 and none, the first shape above them is taken. worst.c */
+/* The shape of the box whose arena, or live bound without a plan, is furthest above `arena_bytes`, or with inputs and
+ * outputs above `total_bytes`: its symbols, and what no shape is further above than. Where a symbol without a top counts,
+ * it is at its hint and the others are at their tops. With limits other than 0 and none, the first shape above them is
+ * taken. worst.c */
 struct lth_memory_limits {
 	int64_t arena_bytes; /* 0 asks for the largest arena; INT64_MAX: none */
 	int64_t total_bytes; /* INT64_MAX: none */
