@@ -1,6 +1,7 @@
 # Unit tests with check. A test program is one file named after what it tests.
 include tests/unit/codegen.mk
 include tests/unit/templates.mk
+EXTRA_DIST += %D%/run_suite.h
 check_PROGRAMS += %D%/test_base
 %C%_test_base_SOURCES = %D%/test_base.c
 %C%_test_base_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

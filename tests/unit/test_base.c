@@ -8,8 +8,8 @@
 #include "runtime/base/io.h"
 #include "runtime/base/machine.h"
 #include "runtime/base/sha256.h"
+#include "tests/unit/run_suite.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -276,9 +276,5 @@ int main(void)
 	tcase_add_test(tests, sha256_of_abc);
 	tcase_add_test(tests, files_round_trip);
 	tcase_add_test(tests, machine_is_what_control_groups_leave);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

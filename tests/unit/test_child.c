@@ -1,7 +1,7 @@
 /* Unit tests of functions in child processes: what comes back when they end well, crash, hang, end early, say much. */
 #include "compiler/driver/child.h"
+#include "tests/unit/run_suite.h"
 
-#include <check.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -140,9 +140,5 @@ int main(void)
 	tcase_add_test(tests, an_early_end_is_an_error);
 	tcase_add_test(tests, nothing_of_the_parent_is_left);
 	suite_add_tcase(suite, tests);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

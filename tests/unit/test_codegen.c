@@ -7,8 +7,8 @@
 #include "compiler/emit/emit.h"
 #include "runtime/base/io.h"
 #include "runtime/program/program.h"
+#include "tests/unit/run_suite.h"
 
-#include <check.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -354,9 +354,5 @@ int main(void)
 	tcase_add_test(tests, a_shared_object_exports_the_query);
 	tcase_add_test(tests, objects_and_archives);
 	tcase_add_test(tests, a_failing_link_says_why);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

@@ -5,8 +5,8 @@
 
 #include "api/lathe.h"
 #include "runtime/base/buf.h"
+#include "tests/unit/run_suite.h"
 
-#include <check.h>
 #include <dirent.h>
 #include <math.h>
 #include <stdlib.h>
@@ -591,9 +591,5 @@ int main(void)
 	tcase_add_loop_test(cases, states_swap, 0, (int)(sizeof(copied) / sizeof(copied[0])));
 	tcase_add_loop_test(cases, random_programs_agree, 0, RANDOM_PROGRAMS);
 	suite_add_tcase(suite, cases);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -5,8 +5,8 @@
 #include "daemon/options.h"
 #include "daemon/systemd.h"
 #include "runtime/base/wire.h"
+#include "tests/unit/run_suite.h"
 
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -390,9 +390,5 @@ int main(void)
 	tcase_add_test(options, keys_differ_by_model_files_and_salt);
 	tcase_add_test(options, query_and_json_agree);
 	tcase_add_test(options, a_bad_description_leaves_the_old_one);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

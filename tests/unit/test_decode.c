@@ -2,8 +2,8 @@
  * among all that were placed before and live with it, found by looking at each of them. Random problems of many shapes,
  * alignments and fixed places among them, in random orders and by size. LATHE_SEED=N repeats a run. */
 #include "compiler/memory/plan/internal.h"
+#include "tests/unit/run_suite.h"
 
-#include <check.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,9 +172,5 @@ int main(void)
 	tcase_set_timeout(tests, 120);
 	tcase_add_loop_test(tests, places_are_those_of_the_definition, 0, (int)(sizeof(shapes) / sizeof(shapes[0])));
 	suite_add_tcase(suite, tests);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -1,8 +1,8 @@
 /* Dimensions: normal forms, and properties against evaluation at random points of the box. The seed is printed and can
  * be given in LATHE_SEED. */
 #include "compiler/ir/dim.h"
+#include "tests/unit/run_suite.h"
 
-#include <check.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -400,9 +400,5 @@ int main(void)
 	tcase_set_timeout(random_cases, 120);
 	tcase_add_loop_test(random_cases, random_expressions_agree_with_evaluation, 0, 60);
 	suite_add_tcase(suite, random_cases);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -1,9 +1,8 @@
 /* Unit tests of executables as wholes: memory, arguments, threads, profiles, damage. */
 #include "exec_fixture.h"
 #include "runtime/threadpool.h"
+#include "tests/unit/run_suite.h"
 
-#include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 START_TEST(planned_runs_allocate_nothing_after_the_first)
@@ -365,9 +364,5 @@ int main(void)
 	tcase_add_test(tests, damaged_images_are_refused);
 	tcase_add_test(tests, threadpool_does_every_unit_once);
 	suite_add_tcase(suite, tests);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

@@ -1,8 +1,7 @@
 /* Unit tests of the interpreter: branches, loops, guards, extents that the data decides, swaps, views. */
 #include "exec_fixture.h"
+#include "tests/unit/run_suite.h"
 
-#include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define FLOW_HEAD                                                                                                      \
@@ -271,9 +270,5 @@ int main(void)
 	tcase_add_test(tests, pool_storages_in_loops);
 	tcase_add_test(tests, views_and_outputs_on_other_storages);
 	suite_add_tcase(suite, tests);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

@@ -3,8 +3,8 @@
 #include "compiler/import/import.h"
 #include "compiler/ops/op.h"
 #include "tests/unit/onnx_writer.h"
+#include "tests/unit/run_suite.h"
 
-#include <check.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -583,9 +583,5 @@ int main(void)
 	tcase_add_test(cases, each_allocation_may_fail);
 	tcase_add_test(cases, json_faults_have_line_and_column);
 	suite_add_tcase(suite, cases);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

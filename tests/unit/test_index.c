@@ -2,8 +2,8 @@
  * said to step never grows by more than one, and what simplifies keeps its value. */
 #include "compiler/lower/expr.h"
 #include "runtime/base/arena.h"
+#include "tests/unit/run_suite.h"
 
-#include <check.h>
 
 enum { EXTENT = 40 };
 
@@ -101,9 +101,5 @@ int main(void)
 	tcase_add_test(tests, parts_of_an_index_join_again);
 	tcase_add_test(tests, a_part_is_replaced_everywhere);
 	suite_add_tcase(suite, tests);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

@@ -7,8 +7,8 @@
 #include "compiler/ops/history.h"
 #include "compiler/ops/op.h"
 #include "runtime/base/io.h"
+#include "tests/unit/run_suite.h"
 
-#include <check.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -746,9 +746,5 @@ int main(void)
 	tcase_add_test(tests, rows);
 	tcase_add_test(tests, versions);
 	suite_add_tcase(suite, tests);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

@@ -5,8 +5,8 @@
 #include "runtime/kernels/order.h"
 #include "runtime/kernels/small_float.h"
 #include "runtime/threadpool.h"
+#include "tests/unit/run_suite.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -518,9 +518,5 @@ int main(void)
 	tcase_add_test(tests, strings_reuse_their_blocks);
 	tcase_add_test(tests, pool_reuses_blocks_and_counts);
 	suite_add_tcase(suite, tests);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

@@ -3,8 +3,8 @@
 #include "runtime/exec/pool.h"
 #include "runtime/exec/strings.h"
 #include "runtime/kernels/builtin.h"
+#include "tests/unit/run_suite.h"
 
-#include <check.h>
 #include <math.h>
 #include <string.h>
 
@@ -282,9 +282,5 @@ int main(void)
 	tcase_add_test(tests, determinants);
 	tcase_add_test(tests, trees);
 	suite_add_tcase(suite, tests);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

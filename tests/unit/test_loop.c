@@ -4,10 +4,9 @@
 #include "compiler/lower/expand.h"
 #include "compiler/lower/lanes.h"
 #include "compiler/lower/loop_build.h"
+#include "tests/unit/run_suite.h"
 
-#include <check.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static struct lth_arena *arena;
@@ -366,9 +365,5 @@ int main(void)
 	tcase_add_test(tests, a_loop_may_carry_its_index);
 	tcase_add_test(tests, narrow_floats_round_to_the_nearest);
 	tcase_add_test(tests, scalar_rules);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

@@ -2,8 +2,8 @@
  * come back as they were; every cut of them, and claims of great sizes, are refused; patterns match as RE2's would, and
  * hostile ones end. */
 #include "runtime/media/media.h"
+#include "tests/unit/run_suite.h"
 
-#include <check.h>
 #include <stdio.h>
 
 #include <jpeglib.h>
@@ -474,9 +474,5 @@ int main(void)
 	tcase_add_test(patterns, hostile_patterns_end);
 	suite_add_tcase(suite, images);
 	suite_add_tcase(suite, patterns);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

@@ -2,8 +2,8 @@
  * the same; and the plan must hold at random shapes of the box, which the independent checker decides. */
 #include "random_programs.h"
 #include "runtime/memory/views.h"
+#include "tests/unit/run_suite.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -313,9 +313,5 @@ int main(void)
 	tcase_add_test(cases, samples_are_of_the_range);
 	tcase_add_test(cases, order_lowers_the_live_bound);
 	suite_add_tcase(suite, cases);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

@@ -2,8 +2,8 @@
 #include "runtime/exe/value.h"
 #include "runtime/exec/objects.h"
 #include "runtime/exec/query.h"
+#include "tests/unit/run_suite.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -503,9 +503,5 @@ int main(void)
 	tcase_add_test(c, values_are_read_as_they_are_written);
 	tcase_add_test(c, files_of_another_kind_are_refused);
 	suite_add_tcase(suite, c);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

@@ -2,8 +2,8 @@
  * ranges are random. At every shape the independent checker passes, nothing shrinks when a size grows, and at the
  * sample the arena is no larger than the plan's. LATHE_SEED=N repeats a run. */
 #include "compiler/memory/plan/orient.h"
+#include "tests/unit/run_suite.h"
 
-#include <check.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -188,9 +188,5 @@ int main(void)
 	tcase_add_test(tests, the_best_of_a_set_is_taken);
 	tcase_add_test(tests, implied_pairs_are_left_out);
 	suite_add_tcase(suite, tests);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

@@ -2,8 +2,8 @@
  * parts follow one another and depend on nothing; a file holds the same bytes however many threads wrote it. */
 #include "compiler/emit/elf_write.h"
 #include "compiler/lower/templates/pack.h"
+#include "tests/unit/run_suite.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -181,9 +181,5 @@ int main(void)
 	tcase_add_test(tests, parts_follow_one_another);
 	tcase_add_test(tests, a_file_holds_the_same_bytes_as_memory);
 	suite_add_tcase(suite, tests);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

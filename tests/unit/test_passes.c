@@ -4,8 +4,8 @@
 #include "compiler/passes/groups.h"
 #include "compiler/passes/layout.h"
 #include "compiler/passes/pass.h"
+#include "tests/unit/run_suite.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -356,9 +356,5 @@ int main(void)
 	tcase_add_loop_test(tests, passes_keep_the_outputs, 0, NUM_GRAPHS);
 	tcase_add_loop_test(tests, groups_are_well_formed, 0, NUM_GRAPHS);
 	suite_add_tcase(suite, tests);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(suite);
 }

@@ -2,8 +2,8 @@
  * independent checker; tiny problems against brute force; packings with a known perfect plan. LATHE_SEED=N repeats a
  * run; the seed is printed when a test fails. */
 #include "compiler/memory/plan/plan.h"
+#include "tests/unit/run_suite.h"
 
-#include <check.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -461,9 +461,5 @@ int main(void)
 	tcase_add_test(tests, a_plan_can_be_cancelled);
 	tcase_add_test(tests, many_buffers);
 	suite_add_tcase(suite, tests);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

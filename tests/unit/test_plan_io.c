@@ -1,7 +1,7 @@
 /* The memory planner's files and requests: CSV and JSON in and out, and what each refuses. */
 #include "compiler/memory/plan/plan_json.h"
+#include "tests/unit/run_suite.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -239,9 +239,5 @@ int main(void)
 	tcase_add_loop_test(tests, wrong_jobs_are_refused, 0, sizeof(wrong_jobs) / sizeof(wrong_jobs[0]));
 	tcase_add_test(tests, a_capacity_proved_out_of_reach_says_so);
 	suite_add_tcase(suite, tests);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

@@ -1,8 +1,8 @@
 /* Unit tests of runtime/program: folding, evaluation, text and binary forms, and what the verifier refuses. */
 #include "runtime/base/hash.h"
 #include "runtime/program/program.h"
+#include "tests/unit/run_suite.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -577,9 +577,5 @@ int main(void)
 	tcase_add_test(tests, random_programs_agree_in_all_forms);
 	tcase_add_test(tests, parsing_survives_a_failing_arena);
 	suite_add_tcase(suite, tests);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

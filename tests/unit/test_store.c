@@ -2,8 +2,8 @@
  * that arrive, in memory or in a file; what a shortcut remembers. */
 #include "daemon/shortcut.h"
 #include "daemon/store.h"
+#include "tests/unit/run_suite.h"
 
-#include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -233,9 +233,5 @@ int main(void)
 	tcase_add_test(files, a_body_that_is_there_stays_the_callers);
 	tcase_add_test(files, a_body_is_dropped_on_its_way);
 	tcase_add_test(pure, shortcuts_compare_all_that_was_asked);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

@@ -1,8 +1,8 @@
 /* Products with weights of few bits against plain loops: bits, block sizes, last blocks that are not whole, zero points
  * of bytes, floats or none, one row and many, on all machines. */
 #include "tests/unit/template_rig.h"
+#include "tests/unit/run_suite.h"
 
-#include <check.h>
 
 struct shape {
 	int64_t rows, k, n, size;
@@ -117,9 +117,5 @@ int main(void)
 	tcase_set_timeout(tcase, 300);
 	tcase_add_test(tcase, random_blocks);
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

@@ -2,8 +2,8 @@
  * sums: equal to the last bit, for every pairing of signed and unsigned bytes, zero points of any kind, tails of
  * channels and columns, with and without a dot product instruction. Operands end where memory ends. */
 #include "tests/unit/template_rig.h"
+#include "tests/unit/run_suite.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -301,9 +301,5 @@ int main(void)
 	tcase_add_test(tcase, convolutions);
 	tcase_add_test(tcase, depthwise);
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

@@ -1,8 +1,8 @@
 /* Convolution templates (general, depthwise, transposed) and pooling against plain loops: random shapes with tails,
  * strides, dilations, pads as large as kernels, groups, layouts, machines. */
 #include "tests/unit/template_rig.h"
+#include "tests/unit/run_suite.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -503,9 +503,5 @@ int main(void)
 	tcase_add_test(tcase, random_windows_side_by_side);
 	tcase_add_test(tcase, random_pools);
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

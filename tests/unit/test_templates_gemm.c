@@ -1,7 +1,7 @@
 /* The matrix product template against plain loops: random ranks, shapes, strides, operand kinds and machines. */
 #include "tests/unit/template_rig.h"
+#include "tests/unit/run_suite.h"
 
-#include <check.h>
 #include <string.h>
 
 struct shape {
@@ -178,9 +178,5 @@ int main(void)
 	tcase_add_test(tcase, computed_b_in_panels);
 	tcase_add_test(tcase, empty_extents);
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

@@ -1,8 +1,8 @@
 /* The recurrent template against a plain implementation of ONNX's RNN, GRU and LSTM: directions, sequence lengths,
  * peepholes, clipping, activations, layouts, constant and computed weights. */
 #include "tests/unit/template_rig.h"
+#include "tests/unit/run_suite.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -255,9 +255,5 @@ int main(void)
 	tcase_set_timeout(tcase, 300);
 	tcase_add_test(tcase, random_layers);
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

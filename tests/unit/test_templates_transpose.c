@@ -1,7 +1,7 @@
 /* The transposing template: every pair of axes, tails on both sides. */
 #include "tests/unit/template_rig.h"
+#include "tests/unit/run_suite.h"
 
-#include <check.h>
 
 static void run_transpose(const int64_t *extents, uint32_t source, uint32_t target, enum rig_machine machine,
 			  enum lth_dtype compute, bool symbolic)
@@ -58,9 +58,5 @@ int main(void)
 	tcase_set_timeout(tcase, 300);
 	tcase_add_test(tcase, random_transposes);
 	suite_add_tcase(suite, tcase);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

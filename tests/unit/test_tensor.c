@@ -1,8 +1,8 @@
 /* Unit tests of runtime/tensor: .npy and TensorProto, there and back, and what they refuse. */
 #include "runtime/tensor/host.h"
 #include "runtime/tensor/element.h"
+#include "tests/unit/run_suite.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -319,9 +319,5 @@ int main(void)
 	tcase_add_test(tests, json_values_read_back_exactly);
 	tcase_add_test(tests, files_are_known_by_their_first_bytes);
 	suite_add_tcase(suite, tests);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

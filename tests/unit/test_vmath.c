@@ -4,11 +4,10 @@
 
 #include "compiler/lower/loop.h"
 #include "runtime/base/hash.h"
+#include "tests/unit/run_suite.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { POINTS = 1 << 16, FIRST = LTH_SCALAR_EXP, COUNT = LTH_NUM_SCALARS - LTH_SCALAR_EXP };
@@ -171,9 +170,5 @@ int main(void)
 	tcase_set_timeout(tests, 120);
 	tcase_add_test(tests, within_4_ulp_on_host);
 	tcase_add_test(tests, within_4_ulp_without_fma);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

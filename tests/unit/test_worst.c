@@ -3,8 +3,8 @@
  * chooses them. */
 #include "compiler/memory/memory.h"
 #include "runtime/memory/figures.h"
+#include "tests/unit/run_suite.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -232,9 +232,5 @@ int main(void)
 	tcase_add_test(tests, no_shape_needs_more);
 	tcase_add_test(tests, open_symbols_that_no_size_asks_for);
 	suite_add_tcase(suite, tests);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }
